@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 from string import ascii_letters, digits
 
 from rich.cells import get_character_cell_size
@@ -36,10 +37,9 @@ class Picture:
         self.text = ["".join(text for text, _, _ in line).rstrip() for line in lines]
         self._styles = [
             [
-                words_of(style)
+                words
                 for text, style, _ in line
-                for char in text
-                for _ in range(get_character_cell_size(char))
+                for words in repeat(words_of(style), sum(map(get_character_cell_size, text)))
             ]
             for line in lines
         ]

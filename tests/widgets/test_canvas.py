@@ -141,7 +141,6 @@ def test_another_size_is_another_picture() -> None:
 
 
 STYLES = st.sampled_from(LOOKS)
-PEN_COLORS = ColorSystem.TRUECOLOR
 
 
 def drawn(text: str) -> Painted:
@@ -152,9 +151,9 @@ def drawn(text: str) -> Painted:
 
 @given(st.lists(st.tuples(STYLES, st.sampled_from(["a", "bc", " "])), max_size=8))
 def test_a_terminal_draws_the_same_with_fewer_bytes(parts: list[tuple[Style, str]]) -> None:
-    pen = CanvasPainter(PEN_COLORS)
+    pen = CanvasPainter(COLORS)
     for style, text in parts:
-        pen.write(text, codes_of(style, PEN_COLORS))
+        pen.write(text, codes_of(style, COLORS))
     lean = pen.text()
     console = Console(force_terminal=True, color_system="truecolor")
     plain = Strip([Segment(text, style) for style, text in parts]).render(console)
@@ -165,21 +164,21 @@ def test_a_terminal_draws_the_same_with_fewer_bytes(parts: list[tuple[Style, str
 
 @given(STYLES, STYLES)
 def test_a_transition_leads_from_one_style_to_the_other(before: Style, after: Style) -> None:
-    first, second = codes_of(before, PEN_COLORS), codes_of(after, PEN_COLORS)
+    first, second = codes_of(before, COLORS), codes_of(after, COLORS)
     reached = drawn(transition(PLAIN, first) + transition(first, second) + "x")
     assert reached.cells[0][0] == drawn(transition(PLAIN, second) + "x").cells[0][0]
 
 
 def test_colours_are_written_only_where_they_are_seen() -> None:
-    pen = CanvasPainter(PEN_COLORS)
-    red, blue = (codes_of(Style(color=name), PEN_COLORS) for name in ("red", "blue"))
+    pen = CanvasPainter(COLORS)
+    red, blue = (codes_of(Style(color=name), COLORS) for name in ("red", "blue"))
     for text, codes in (("a", red), ("  ", blue), ("b", red)):
         pen.write(text, codes)
     assert pen.text() == "\x1b[31ma  b\x1b[0m"
 
 
 def test_the_shortest_way_to_a_place_is_taken() -> None:
-    pen = CanvasPainter(PEN_COLORS)
+    pen = CanvasPainter(COLORS)
     for x, y in ((0, 0), (5, 0), (0, 1), (0, 2), (3, 1)):
         pen.move(x, y)
         pen.write("x", PLAIN)
@@ -187,7 +186,7 @@ def test_the_shortest_way_to_a_place_is_taken() -> None:
 
 
 def test_a_link_is_written_as_textual_writes_it() -> None:
-    pen = CanvasPainter(PEN_COLORS)
+    pen = CanvasPainter(COLORS)
     red = Style(color="red")
     for style in (red, Style(link="https://example.org", color="red"), red):
         pen.write_odd("x", style)
