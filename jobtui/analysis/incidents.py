@@ -294,7 +294,9 @@ def _incident(group: Sequence[tuple[Sample, Verdict]], good: Mapping[str, Counte
 
 def _cause(samples: Sequence[Sample], verdicts: Sequence[Verdict]) -> SharedLine:
     """The line that most jobs have in common: a failing line, else their error, else the verdict."""
-    failing = [one.cause.text for one in verdicts if one.cause is not None]
+    causes = [one.cause for one in verdicts if one.cause is not None]
+    # A line that says no more than how a job ended is common only if all have one
+    failing = [one.text for one in causes if not one.is_end or len(causes) == len(verdicts)]
     errors = [text for one in samples if (text := one.job.error or one.job.alert)]
     alike: defaultdict[str, Counter[str]] = defaultdict(Counter)
     lines = failing or errors or [one.sentence.partition(NOT_SURE)[0] for one in verdicts]

@@ -42,7 +42,7 @@ def _why(one: Incident) -> str:
     """One line that says why; how many of several jobs it is of, where that is not all."""
     text, count, of = one.cause
     if len(one.jobs) == 1:  # the line and its place, without the words before it
-        claim = one.sentence.partition(NOT_SURE)[0]
+        text, claim = text.removesuffix("."), one.sentence.partition(NOT_SURE)[0]
         _, found, rest = claim.partition(f": {text}")
         return show((text + rest).removesuffix(".") if found else text if text in claim else claim)
     part = f"{count:,} of {of:,}" if of == len(one.jobs) else f"in {count:,} of {counted(of, 'output')} read"

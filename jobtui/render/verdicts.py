@@ -255,11 +255,7 @@ def brief_sentence(verdict: verdicts.Verdict, cells: int) -> str:
 
 
 def summary_parts(
-    job_id: JobId,
-    verdict: verdicts.Verdict | None,
-    keys: KeysOf,
-    cells: int,
-    rows: int,
+    job_id: JobId, verdict: verdicts.Verdict | None, keys: KeysOf, cells: int, rows: int
 ) -> Iterator[Paragraph]:
     """The same for a number of rows, the most telling first. Without a verdict only the job is named."""
     if verdict is None:

@@ -67,8 +67,8 @@ def test_a_single_failure_is_told_before_what_is_doubtful_about_it() -> None:
     job, sentence = a_job(status=JobStatus.MISSING), f"It has run.{NOT_SURE}a log is gone."
     verdict = Verdict(job_id=job.id, code=Code.RUN_DIR_GONE, sentence=sentence, confidence=0.4)
     (found,) = incidents([Sample(job, verdict, None)]).alone
-    assert common_words(found) == "It has run."
-    assert [part.text for part in incident_facts(found, NOW)][:2] == ["It has run.", "a log is gone."]
+    assert common_words(found) == "It has run"
+    assert [part.text for part in incident_facts(found, NOW)][:2] == ["It has run", "a log is gone."]
 
 
 FACT = st.sampled_from(("v1", "v2", "v3", None))
