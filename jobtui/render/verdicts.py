@@ -247,11 +247,13 @@ SUMMARY_ROWS = 3
 
 
 def brief_sentence(verdict: verdicts.Verdict, cells: int) -> str:
-    """The sentence; of a failure only its reason, if there is no room for all."""
+    """The sentence; of a failure only its reason, without its place, if there is no room for all."""
     sentence = show(verdict.sentence).partition(verdicts.NOT_SURE)[0]
     is_long = cells_of(sentence) > cells and verdict.concern is verdicts.Concern.FAILED
     why = sentence.partition(": ")[2] if is_long else ""
-    return why if len(why) > cells // 3 else sentence
+    words = why if len(why) > cells // 3 else sentence
+    has_place = verdict.cause is not None and words.endswith(").")
+    return words.rpartition(" (")[0] if has_place and cells_of(words) > cells else words
 
 
 def summary_parts(
@@ -268,8 +270,9 @@ def summary_parts(
         style = ""
     words = show(verdict.sentence) if has_room else gist(brief_sentence(verdict, cells), cells)
     if rows < SUMMARY_ROWS:
-        sure = f"{words}  {sureness(verdict)}"
-        words = sure if cells_of(sure) <= cells else fit(words, cells)
+        sure = f"  {sureness(verdict)}"
+        brief = gist(brief_sentence(verdict, cells - len(sure)), cells - len(sure))
+        words = f"{brief}{sure}" if cells_of(brief + sure) <= cells else fit(words, cells)
     yield Paragraph(words, style, whole=has_room)
     yield from _first_step(verdict, keys, whole=has_room)
     yield from map(Paragraph, memory_lines(verdict.remembered))
@@ -291,8 +294,7 @@ def why_parts(
 ) -> Iterator[Paragraph]:
     """All that is known of why a job is in its state; places in `most` cells if possible.
 
-    Keys stand before their command. With `keys` the first step follows the sentence: what is below may be out
-    of sight.
+    `keys` stand before commands; with them the first step follows the sentence, as more may be out of sight.
     """
     yield Paragraph(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern])
     yield Paragraph(show(verdict.sentence))

@@ -188,6 +188,7 @@ class JobsScreen(JobsFilteringScreen):
 
     def show_about(self) -> None:
         """Explain the job under the cursor, where there is room, once the cursor rests."""
+        self.set_class(self._table.cursor_id is None, "-none")
         if self._table.cursor_id != self._judged.job_id:
             self._show_why()
         if self._judge_timer is None and self._why.display:

@@ -63,9 +63,9 @@ class JobFacts(LineView):
         cells, age, verdict = self.cells, self._age_spans(), self.verdict
         if verdict is not None and verdict.code is not Code.UNKNOWN:
             sure, style = Piece(f"  {sureness(verdict)}", "dim"), CONCERN_STYLES[verdict.concern]
-            words = brief_sentence(verdict, cells - 1 - width_of((sure, *age)))
-            if cells >= SURE_CELLS or 1 + width(words) + width_of((sure, *age)) <= cells:
-                age = (sure, *age)
+            room = cells - 1 - width_of((sure, *age))
+            words = gist(brief_sentence(verdict, room), room)
+            age = (sure, *age) if cells >= SURE_CELLS or width(words) <= room else age
         elif self.job is None:
             words, style = NO_RECORD, "warning"
         else:
