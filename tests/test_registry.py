@@ -101,9 +101,7 @@ def test_a_new_source_and_system_appear_everywhere_by_one_line_each(tmp_path: Pa
         assert asked[line] in ran.out.replace('": "', '":"'), (line, ran.err)
 
 
-def test_a_new_source_is_on_its_screen_and_in_the_reference(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_new_source_is_on_its_screen_and_in_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "SOURCES", (*SOURCES, TOY_KIND))
     monkeypatch.setattr(reference, "SOURCES", registry.SOURCES)
     assert labels([SourceHealth(name="/srv/a", kind=TOY_KIND.kind)]) == ["toy"]

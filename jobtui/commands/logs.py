@@ -53,6 +53,7 @@ from jobtui.render.json_output import document, dumps, line_record
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, Zone, date_time, safe
 from jobtui.session import Session
+from jobtui.store.store import Changes
 
 if TYPE_CHECKING:
     from jobtui.backends.journal.source import Journal
@@ -308,24 +309,27 @@ def _of_ops(
     reader: Reader, ops_of: Callable[[], OpsByJob], chosen: Chosen
 ) -> Callable[[], Awaitable[list[JobLine]]]:
     """A function that gives the chosen lines of ops and their jobs, at each call only new ones."""
-    session, all_count = reader.session, reader.follows or reader.context.flag("grep")
-    most = 0 if all_count else reader.context.most or 0  # lines that continue others are not read
-    seen: set[tuple[str, int, str]] = set()
+    session, is_all = reader.session, reader.follows or reader.context.flag("grep")
+    most = 0 if is_all else reader.context.most or 0  # lines that continue others are not read
+    seen, held = set[tuple[str, int, str]](), dict[tuple[str, int, str], JobLine]()
+
+    def take(changes: Changes | None = None) -> None:
+        for job_id, ops in ops_of().items():
+            if changes is None or job_id in changes.jobs:
+                lines = job_lines(job_id, ops, session.store.correlation.unlinked_of(job_id))
+                held.update((line.key, line) for line in lines if line.key not in seen)
 
     async def fresh() -> list[JobLine]:
-        lines = [
-            line
-            for job_id, ops in ops_of().items()
-            for line in job_lines(job_id, ops, session.store.correlation.unlinked_of(job_id))
-            if line.key not in seen
-        ]
-        seen.update(line.key for line in lines)
-        lines = in_time_order({line.key: line for line in lines}.values())
+        take()
+        lines = in_time_order(held.values())
+        seen.update(held)
+        held.clear()
         at = [number for number, line in enumerate(lines) if chosen(line)][-most:][:1] if most else []
         before, last = lines[: sum(at)], lines[sum(at) :]  # a line may say what is secret in the next
         lines = [*before, *await with_continuations(last, session)]
         return [line for line in masked(lines) if chosen(line)]
 
+    session.store.subscribe(take)  # of an op only the last lines are kept
     return fresh
 
 
@@ -436,9 +440,7 @@ async def _follow(
     if reader.partial:  # it was stopped already
         return
     changed = asyncio.Event()
-    unsubscribe = reader.session.store.subscribe(
-        lambda changes: changed.set() if job is None or job.id in changes.jobs else None
-    )
+    reader.session.store.subscribe(lambda _: changed.set())
     kinds = {*kinds_that_give(Gives.LOGS)}
     if job is not None and job.status.is_live and not job.needs_logs:  # its record tells where it writes to
         kinds |= {source.kind for source in reader.session.sources if source.name == job.source}
@@ -460,10 +462,7 @@ async def _follow(
                     fresh += await _written(reader, outputs, chosen)
             _print_followed(reader, fresh)
 
-    try:
-        await until_ended(follow(), tell(), *(_watch(log, changed) for log in logs))
-    finally:
-        unsubscribe()
+    await until_ended(follow(), tell(), *(_watch(log, changed) for log in logs))
 
 
 async def _watch(log: Log, changed: asyncio.Event) -> None:

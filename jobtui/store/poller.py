@@ -19,7 +19,7 @@ from jobtui.model.traces import Span
 from jobtui.store.store import Store
 
 SPANS_AT_ONCE = 2_000
-FACTS_AT_ONCE = 500
+AT_ONCE = {"condor": 500, "records": 100}  # so that who follows an op hears of all lines before some go
 EMPTY = Batch(more=True)
 RECORDS = tuple(name for name in LISTS if name != "skipped")
 SINGLY_AT_ONCE = 100
@@ -117,10 +117,11 @@ async def apply_in_parts(store: Store, source: str, batch: Batch) -> None:
                 store.apply(source, Batch(spans=part))
                 await asyncio.sleep(0)
             left = structs.replace(left, spans=())
-        while len(left.condor) > FACTS_AT_ONCE:
-            store.apply(source, structs.replace(EMPTY, condor=left.condor[:FACTS_AT_ONCE]))
-            left = structs.replace(left, condor=left.condor[FACTS_AT_ONCE:])
-            await asyncio.sleep(0)
+        for name, most in AT_ONCE.items():
+            while len(items := getattr(left, name)) > most:
+                store.apply(source, structs.replace(EMPTY, **{name: items[:most]}))
+                left = structs.replace(left, **{name: items[most:]})
+                await asyncio.sleep(0)
         store.apply(source, left)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is found again below, where it is counted
         await _apply_singly(store, source, batch, error)

@@ -365,13 +365,16 @@ def test_an_engine_is_followed_from_its_end_and_all_that_comes_is_given(
     said = "Nov 20 20:50:0{} 30699     0 sirepo/job_supervisor.py:1276:{}"
     run_dir = f"runDir=/srv/sirepo/dev/db/user/{JID.replace('-', '/myapp/', 1).replace('-', '/')}"
     assigned = "prepare_send assigned driver=LocalDriver(a=dj5k k=sequential u=DJou [])"
+    runs = f"_process_run_status_update new status=running _ComputeJob({JID} u=DJou running [_Op(run, zZ9a)])"
     with started(out, "logs", thing, "-fn2", "--srdb", CAPTURES / "local", flag) as ran:
         wait_for(lambda: out.read_text().count("supervisor@v3  ") == 2)
         put(server, at, 30699, said.format(0, f"__init__ _Op(analysis, zZ9a) {run_dir}"))
         put(server, at, 30699, said.format(0, "__init__ _Op(analysis, othr) runDir=/elsewhere"))
         put(server, Nanos(at + SECOND), 30699, said.format(1, f"{assigned} to op=_Op(analysis, zZ9a)"))
-        wait_for(lambda: out.read_text().count("zZ9a") == 2)
+        for nth in range(300):  # more than are kept of an op
+            put(server, Nanos(at + SECOND), 30699, said.replace("1276", str(nth)).format(1, runs))
+        wait_for(lambda: out.read_text().count("zZ9a") == 302)
         ran.send_signal(signal.SIGINT)
         assert ran.wait(20) == 0
-    assert out.read_text().count("supervisor@v3  ") == (4 if thing == JID else 5)
+    assert out.read_text().count("supervisor@v3  ") == (304 if thing == JID else 305)
     assert all("terms" in json.dumps(body) for body in getattr(server, "bodies", ()) if body.get("size"))

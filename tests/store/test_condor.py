@@ -486,10 +486,8 @@ JOBS = 40
 NUMBERS = [f"007.{proc:03}.000" for proc in range(JOBS)]
 
 
-async def test_others_run_while_facts_are_added_and_a_zone_is_learnt(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(poller, "FACTS_AT_ONCE", 10)
+async def test_others_run_while_facts_are_added_and_a_zone_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(poller.AT_ONCE, "condor", 10)
     monkeypatch.setattr(store_module, "CONDOR_AT_ONCE", 20)
     store = Store(FakeCorrelation(), FixedClock(Nanos(1_000)))
     end = "Job terminated of its own accord at 2026-11-20T16:40:00Z with exit-code 0."
