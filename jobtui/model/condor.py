@@ -49,6 +49,7 @@ Slots are numbered in the order of their ads, and written `0-41,43-43`. A litera
 
 STATUSES = statuses_of("condor")
 OVER = frozenset({COMPLETED, REMOVED})
+AFTER_RUNS = OVER | {HELD}
 
 
 class EventKind(NamedTuple):
@@ -244,6 +245,13 @@ def time_of(fact: CondorFact) -> Nanos | None:
     if fact.origin is not Origin.AD:
         return fact.at
     return next((at for name in STATE_TIMES if (at := _time(fact.values, name))), fact.at)
+
+
+def submitted_at(fact: CondorFact) -> Nanos | None:
+    """When its job was submitted, by the event of that or a job ad."""
+    if fact.origin is Origin.AD:
+        return _time(fact.values, "QDate")
+    return fact.at if fact.what == "submit" else None
 
 
 def reason_in(ad: CondorFact) -> ReasonSeen | None:

@@ -36,10 +36,11 @@ SLACK_S = 120
 """How far two notes of one moment may be apart."""
 WRITTEN_S = 2
 """How long after an event was dated its log may be written."""
+EARLIER_S = 26 * 3600
+"""Facts so long before a submission are of another job; zones that are not known yet differ by less."""
 ONCE = ("submit", "terminated")
 """Events that a job has once: logs with the same event mean the same moment."""
 FIRST = -10
-"""The rank of an event that is always the first."""
 PASSING = frozenset({"image_size", "file_transfer", "attribute_update", "generic"})
 """Events that are repeated and change no state: the last one in each file is enough."""
 MOST_FACTS = 150_000
@@ -82,15 +83,35 @@ def in_order(facts: Iterable[CondorFact], shifts: Shifts) -> list[CondorFact]:
             fact = msgspec.structs.replace(fact, at=at, is_local=False)
         placed.append(((order, rank, fine, *_IN_FILE(fact)), fact))
     placed.sort(key=itemgetter(0))
-    return _with_their_events([fact for _, fact in placed])
+    return _with_their_events(_of_last_job([fact for _, fact in placed]))
+
+
+def _of_last_job(facts: list[CondorFact]) -> list[CondorFact]:
+    """The facts without those of an earlier job: a queue that begins again gives its numbers again."""
+    submissions = ((at, fact) for fact in facts if (at := condor.submitted_at(fact)) is not None)
+    at, last = max(submissions, key=itemgetter(0), default=(Nanos(0), None))
+    if last is None:
+        return facts
+    log = last.source if last.what == "submit" else None
+    return [
+        fact
+        for fact in facts
+        if at - (condor.time_of(fact) or at) < EARLIER_S * SECOND
+        or (fact.source == log and _IN_FILE(fact) > _IN_FILE(last))
+    ]
 
 
 def _with_their_events(facts: list[CondorFact]) -> list[CondorFact]:
-    """The same, but an ad comes right after the event of its state in its second, if there is one."""
+    """The same, but an ad comes right after the event of its state in its second, if there is one.
+
+    Else one of a job that no longer runs comes after all events of its second: its own may be lost.
+    """
+    events = [fact for fact in facts if fact.origin is Origin.EVENT and fact.at is not None]
     for ad in [fact for fact in facts if fact.origin is Origin.AD]:
         state, at = condor.AD_STATES.get(ad.values.get("JobStatus", "")), condor.time_of(ad) or 0
-        within = (one for one in reversed(facts) if one.at is not None and one.at // SECOND == at // SECOND)
-        if event := next((one for one in within if condor.STATE_OF.get(one.what, "") == state), None):
+        within = [event for event in events if (event.at or 0) // SECOND == at // SECOND]
+        own = [event for event in within if condor.STATE_OF.get(event.what, "") == state]
+        if event := next(reversed(own or within), None) if own or state in condor.AFTER_RUNS else None:
             facts.remove(ad)
             facts.insert(facts.index(event) + 1, ad)
     return facts
@@ -105,7 +126,7 @@ def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
     for fact in facts:
         if fact.what in ONCE and not fact.is_local and fact.at is not None:
             true[fact.what] = min(fact.at, true.get(fact.what, fact.at))
-    queued = (time_of_seconds(whole(fact.values.get("QDate"))) for fact in facts if fact.origin is Origin.AD)
+    queued = (condor.submitted_at(fact) for fact in facts if fact.origin is Origin.AD)
     if (submitted := next(filter(None, queued), None)) is not None:
         true["submit"] = submitted
     for fact in facts:

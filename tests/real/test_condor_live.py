@@ -268,7 +268,8 @@ def _see_through(pool: CondorPool, numbers: Mapping[str, str], patience_s: float
             state = ads.get(number, {}).get("JobStatus")
             if left[name]:
                 wanted, command = left[name][0]
-                if state == STATES[wanted] and (wanted != "running" or _is_executing(ads[number])):
+                is_begun = "JobCurrentStartExecutingDate" in ads.get(number, ())
+                if state == STATES[wanted] and (wanted != "running" or is_begun):
                     by_name = {"kill_starter": pool.kill_starter}
                     by_name.get(command, partial(pool.run, *command.split()))(number)
                     del left[name][0]
@@ -280,11 +281,6 @@ def _see_through(pool: CondorPool, numbers: Mapping[str, str], patience_s: float
         if time.monotonic() > until:
             raise AssertionError(f"not in their states: {waited_for}")
         time.sleep(0.5)
-
-
-def _is_executing(ad: Mapping[str, object]) -> bool:
-    """Whether its program was started, which is later than that it has a machine."""
-    return "JobCurrentStartExecutingDate" in ad
 
 
 pytestmark = pytest.mark.real
@@ -385,17 +381,12 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
         yield Scene(pool, form, numbers, ads, known)
 
 
-def event_log_of(scene: Scene, name: str) -> Path:
-    log = OF_DAG[name][0] if name in OF_DAG else f"{list(JOBS).index(name)}.log"
-    return scene.pool.work / log
-
-
 def test_every_verdict_matches_the_planted_fault(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
     run, told = Runner(capsys), list[Told]()
     schedd_log = scene.pool.root / "log" / "EventLog"
     assert len(list(schedd_log.parent.glob("EventLog*"))) > 2
     for name, number in scene.numbers.items():
-        own = event_log_of(scene, name)
+        own = scene.pool.work / (OF_DAG[name][0] if name in OF_DAG else f"{list(JOBS).index(name)}.log")
         ways = {"log": (own,), "schedd's log": (schedd_log,), "ads": scene.ads, "all": (own, *scene.ads)}
         for way, paths in ways.items():
             flags = [word for path in paths for word in ("--condor-log", path)]

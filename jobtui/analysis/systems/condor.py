@@ -39,8 +39,8 @@ OF_SLOTS = ("Cpus", "Memory", "Disk", "GPUs")
 """What a slot with a condition `WithinResourceLimits` must have as much of as a job requests."""
 ASKED = (*(f"Request{name}" for name in OF_SLOTS), "Requirements")
 """Attributes of a job ad that say what a machine must have, as they are written."""
-MACHINES_LAST_S = 900.0
-"""How long a collector keeps the ad of a machine that sends no other (CLASSAD_LIFETIME)."""
+ADS_LAST_S = 900.0
+"""How long ads tell what is so now, as a collector keeps those of machines (CLASSAD_LIFETIME)."""
 MOST_DEPTH = 20
 LONGEST_CONDITION, LONGEST_JUDGED = 200, 8_000
 MOST_SLOTS, MOST_TRIED = 1 << 20, 100
@@ -59,7 +59,6 @@ WORDS: Mapping[str, str] = {
     **{kind.name: kind.words for kind in condor.EVENTS.values()},
     **tables_of("jobtui.model", "condor")["words"],
 }  # fmt: skip
-"""A fact in words."""
 OF_RUNS = frozenset({"image_size", "disconnected", "reconnected"})
 """Events that come only while a job runs."""
 _BROUGHT = re.compile(r"(?:queue to transfer|Started transferring) input")
@@ -137,7 +136,7 @@ def _for_machine(matter: CondorCase) -> Pending:
     if ad is not None and "Requirements" in said and matter.machines:
         machines, *others = matter.machines
         slots, old_s = f"{machines.text} in {machines.source}", since_s(machines.at, matter.now)
-        if others or old_s is None or old_s > MACHINES_LAST_S:
+        if others or old_s is None or old_s > ADS_LAST_S:
             why = "are in several files" if others else f"in {machines.source} are too old"
             judged = f"no condition is judged, as machine ads {why}"
         else:
@@ -340,6 +339,9 @@ def _doubt_of_last(matter: CondorCase) -> str:
     if gap is not None:
         what = gap.text.strip() if gap.what == condor.LOG_GAP else _NOT_KNOWN
         return f"{what}: what happened to it since may be there"
+    asked_at = time_of_seconds(whole(matter.life.values.get("ServerTime")))
+    if not matter.has(Origin.EVENT) and (old_s := since_s(asked_at, matter.now) or 0.0) > ADS_LAST_S:
+        return f"its job ad is of {age(old_s)} before: what happened to it since is not known"
     by_time = sorted(timed, key=lambda fact: (fact.what != "submit", fact.at))
     silent_s = seconds_between(by_time[-1].at or matter.now, matter.now) if by_time else 0.0
     if silent_s >= SILENT_S:
@@ -379,12 +381,12 @@ def _idle(matter: CondorCase) -> Ruling:
         sentence = f"It has a machine, to which its files were transferred{matter.ago(transfer)}."
         return Ruling(Code.STAGING, sentence, sure, doubts)
     begin, again = "It was released. " if turn.fact.what == "released" else "", ""
-    starts, sure = whole(turn.fact.values.get("NumJobStarts"), 0), CERTAIN
+    starts, sure = whole(matter.life.values.get("NumJobStarts"), 0), CERTAIN
     if (end := condor.exit_before_retry(turn.fact)) is not None:
         again = f"Its program ended with {end}, and is retried. "
     elif turn.fact.what in condor.LOST:
         again = f"Its run was lost ({turn.fact.values.get('Reason') or WORDS[turn.fact.what]}). "
-    elif turn.fact.origin is Origin.AD and starts > 0:
+    elif starts > 0 and turn.fact.what in ("ad", "submit"):
         again, sure = f"It was started {counted(starts, 'time')} before. ", SURE
     pending = _for_machine(matter)
     sentence = sentence_of(pending, matter.since, again or begin)

@@ -42,7 +42,6 @@ GLOBAL_HEAD = b"Global JobLog:"
 GLOBAL_HEAD_BYTES = 1024
 """The first event of such a log is shorter."""
 _ENDS: Mapping[Form, bytes] = {Form.CLASSIC: b"\n...\n", Form.XML: b"</c>\n", Form.JSON: b"\n}"}
-"""The end of each event."""
 _BEGINS = {Form.CLASSIC: HEADER, Form.XML: re.compile(b"<c>"), Form.JSON: re.compile(b"{")}
 NOT_WRITTEN = "its end is not written yet"
 _BLANK = b" \t\r\n\0"
@@ -75,8 +74,9 @@ class EventParser:
 
     @property
     def torn(self) -> list[CondorFact]:
-        """The fact that an event is not complete yet, about its job or, if it names none, about any."""
-        gap = self._reader.gap(self._read(self._at, HEAD_BYTES), self._line, self._at)
+        """The fact that an event is not complete, about its job or, with none or a hole, about any."""
+        data = self._read(self._at, HEAD_BYTES)
+        gap = self._reader.gap(b"" if b"\0" in data else data, self._line, self._at)
         return [msgspec.structs.replace(gap, **self._log_part)] if gap.job or self._form in _ENDS else []
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
