@@ -137,8 +137,8 @@ def state_of(text: str) -> tuple[str, str]:
 def settled(job: SlurmJob) -> SlurmJob:
     """The same job without times and codes that are no facts: start and end that are only expected.
 
-    An exit code counts where the program's end was the job's end. One that says success of a failed job is
-    none: so sacct's JSON does in 22.05. A job that never began has one of slurmctld's own.
+    An exit code counts where the program's end was the job's, or it says why slurmd started nothing. One that
+    says success of a failed job is none, as in sacct's JSON of 22.05; nor is one of a job that never began.
     """
     status, began = job.status, job.started_at
     if status is JobStatus.PENDING or job.never_began:
@@ -146,7 +146,7 @@ def settled(job: SlurmJob) -> SlurmJob:
     if status is JobStatus.PENDING:
         job = replace(job, expected_at=began)
     tells = job.state in BY_PROGRAM and (job.state != "FAILED" or (job.exit is not None and any(job.exit)))
-    tells = tells and not job.never_began
+    tells = (tells or bool(job.state == "CANCELLED" and job.not_started)) and not job.never_began
     return replace(job, exit=job.exit if tells else None, ended_at=None if status.is_live else job.ended_at)
 
 

@@ -120,7 +120,7 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def not_started(self) -> str:
         """Why slurmd started nothing, "" where something ran: a step, a program that used memory or time."""
-        if self.status is not JobStatus.FAILED or self.exit is None:
+        if self.status not in (JobStatus.FAILED, JobStatus.CANCELED) or self.exit is None:
             return ""
         ran = (self.ended_at or 0) - (self.started_at or self.ended_at or 0) > LAUNCHED_S * SECOND
         ran = ran or any(step.max_rss or step.id not in ("batch", "extern") for step in self.steps)

@@ -42,6 +42,7 @@ def test_steps_belong_to_the_job_before_them_and_a_name_is_never_read_as_fields(
     ((job, said),) = shown_jobs(real.replace("JobName=beam-scan", f"JobName={name}"))
     assert (job.name, job.user, job.state) == (name, "jobuser", "COMPLETED")
     assert said["StdOut"] == f"{DIRECTORY}/beam-1.out"
+    assert next(shown_jobs(real.replace("=COMPLETED", "=CANCELLED").replace("=0:0", "=0:54")))[0].not_started
     assert [*shown_jobs("JobId=1 JobState=FAILED\n")] == []
 
 

@@ -220,9 +220,19 @@ def _lost_steps(matter: SlurmCase) -> str:
 
 
 def _canceled(matter: SlurmCase) -> Ruling:
+    """Somebody canceled it; or Slurm did, as root, as the prolog failed on a node of it."""
     by = matter.job.message or "canceled"
+    _, signal = exit_of(matter.job.exit) or (0, 0)
+    if (fault := slurm.words_of("not_started", signal)) is not None:
+        return Ruling(Code.LAUNCH_FAILED, f"It never ran: {fault}.", SURE)
+    if matter.job.native_status == "REVOKED":
+        return Ruling(Code.CANCELED, f"It was {by}.", CERTAIN)
     doubts = () if " by " in by else ("accounting does not say who canceled it",)
     sentence = f"It was {by}{matter.after()}."
+    at_once = matter.job.started_at is not None and (matter.job.elapsed_s(matter.now) or 0.0) <= AT_ONCE_S
+    if by.endswith(" root") and at_once:
+        why = "Slurm 22.05 says so too of a job whose prolog failed on a node"
+        return Ruling(Code.CANCELED, sentence, PLAUSIBLE, (why,))
     if doubts and slurm.KNOWN_BY in matter.facts:
         why = "accounting closes a job like this too when slurmctld has lost it"
         return Ruling(Code.CANCELED, sentence, PLAUSIBLE, (*doubts, why))
@@ -232,15 +242,16 @@ def _canceled(matter: SlurmCase) -> Ruling:
 def _failed(matter: SlurmCase) -> Ruling:
     """Its program ended with an exit code or by a signal, or it did not begin."""
     job = matter.job
-    if job.started_at is None or is_array(job):
-        return _without_program(matter)
-    if any(text.startswith("OUT_OF_MEMORY") for _, text in matter.steps):
-        return _out_of_memory(matter)
+    if is_array(job):  # its tasks have the programs
+        return Ruling(Code.PROGRAM_FAILED, "It has ended.", SURE)
+    if job.started_at is None:
+        return Ruling(Code.LAUNCH_FAILED, f"It never ran: {job.error}.", CERTAIN if job.reason else LIKELY)
     code, signal = exit_of(job.exit) or (0, 0)
+    is_short = any(text.startswith("OUT_OF_MEMORY") for _, text in matter.steps)
+    if is_short or signal == OUT_OF_MEMORY_SIGNAL:
+        return _out_of_memory(matter)
     if (fault := matter.not_started(signal)) is not None:
         return _not_started(matter, fault)
-    if signal == OUT_OF_MEMORY_SIGNAL:
-        return _out_of_memory(matter)
     if signal or signal_of(code):
         return _by_signal(matter, code, signal)
     if code:
@@ -256,14 +267,6 @@ def _failed(matter: SlurmCase) -> Ruling:
     if word in LAUNCH_REASONS:  # also where a signal ended the script
         return Ruling(Code.LAUNCH_FAILED, f"It failed: {job.error}.", PLAUSIBLE, doubts)
     return Ruling(OF_REASON.get(word, Code.LAUNCH_FAILED), f"It failed: {job.error}.", SURE)
-
-
-def _without_program(matter: SlurmCase) -> Ruling:
-    """An array, whose tasks have the programs, or a job that never had nodes."""
-    if is_array(matter.job):
-        return Ruling(Code.PROGRAM_FAILED, "It has ended.", SURE)
-    sure = CERTAIN if matter.job.reason else LIKELY
-    return Ruling(Code.LAUNCH_FAILED, f"It never ran: {matter.job.error}.", sure)
 
 
 def _by_signal(matter: SlurmCase, code: int, signal: int) -> Ruling:
@@ -357,7 +360,6 @@ ENDED: Mapping[str, Rule] = {
     "NODE_FAIL": _node_failed, "OUT_OF_MEMORY": _out_of_memory, "PREEMPTED": _ended_by_slurm,
     "RECONFIG_FAIL": _ended_by_slurm, "REVOKED": _canceled, "TIMEOUT": _ended_by_slurm,
 }  # fmt: skip
-"""The rules for a job that ended, by its state."""
 
 BY_STATUS: Mapping[JobStatus, Rule] = {
     JobStatus.PENDING: _pending,
@@ -366,7 +368,6 @@ BY_STATUS: Mapping[JobStatus, Rule] = {
     JobStatus.COMPLETED: _completed,
     JobStatus.CANCELED: _canceled,
 }
-"""The rules for any other job."""
 
 
 def _evidence(matter: SlurmCase) -> Iterator[Fact]:

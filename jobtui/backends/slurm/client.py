@@ -74,7 +74,14 @@ def sacct_words(separator: str, since: Nanos) -> list[str]:
 
 
 def _sacct(separator: str, fields: Sequence[str]) -> list[str]:
-    return ["sacct", "--noheader", "--parsable", f"--delimiter={separator}", f"--format={','.join(fields)}"]
+    return [
+        "sacct",
+        "--local",
+        "--noheader",
+        "--parsable",
+        f"--delimiter={separator}",
+        f"--format={','.join(fields)}",
+    ]
 
 
 class Commands:
@@ -102,7 +109,7 @@ class Commands:
 
     async def sacct(self, option: str, native: str) -> CommandAnswer:
         """What accounting knows about one job, in a form of its own. Raises SourceError."""
-        return await self._answer(["sacct", option, f"--jobs={native}"], ACCOUNT_S)
+        return await self._answer(["sacct", "--local", option, f"--jobs={native}"], ACCOUNT_S)
 
     async def scontrol(self, *words: str) -> CommandAnswer:
         """What slurmctld knows about one job, nothing about others. Raises SourceError."""

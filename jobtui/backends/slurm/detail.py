@@ -273,7 +273,6 @@ NODE_FAIL = "NODE_FAIL"
 REQUEUED = "requeued"
 ACCOUNTS_ALONE = "only accounting: slurmctld no longer knows it"
 MOST_STEPS = 20
-"""The most steps listed one by one."""
 MOST_TASKS = 10_000
 OFF_S = 60.0
 """An answer that is this much older than its question, or younger, is doubted."""
@@ -379,7 +378,7 @@ async def _accounted(
 
 async def _shown(commands: Commands, native: str) -> tuple[list[Shown], SourceError | None]:
     try:
-        answer = await commands.scontrol("--all", "show", "job", native)
+        answer = await commands.scontrol("--all", "--local", "show", "job", native)
     except SourceError as error:
         return [], None if INVALID_JOB.search(str(error)) else error
     shown = slurm.shown_jobs(answer.printed.decode("utf-8", "replace"))

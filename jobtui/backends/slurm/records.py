@@ -233,11 +233,11 @@ class ClusterJobs:
 
     def _note_runs(self, key: str, *jobs: SlurmJob | None) -> None:
         """Remember when a job was submitted before it was requeued: number, name and user are the same."""
-        runs = [job for job in jobs if job is not None and job.submitted_at is not None]
-        last = max(runs, key=_submitted, default=None)
-        for job in runs:
-            if last is not None and is_older(job, last) and (job.name, job.user) == (last.name, last.user):
-                self._runs.setdefault(key, set()).add(_submitted(job))
+        runs = [(at, job) for job in jobs if job is not None and (at := job.submitted_at) is not None]
+        for at, job in runs:
+            _, last = max(runs, key=operator.itemgetter(0))
+            if is_older(job, last) and (job.name, job.user) == (last.name, last.user):
+                self._runs.setdefault(key, set()).add(at)
 
     def _read(self, answer: CommandAnswer, command: str) -> tuple[list[SlurmJob], list[Skip], int]:
         """The jobs of an answer; for unchanged rows the same objects as before.
@@ -399,8 +399,3 @@ def _goes_back(before: SlurmJob, job: SlurmJob) -> bool:
     is_another_run = (job.started_at or 0) > (before.started_at or job.started_at or 0)
     began = (JobStatus.RUNNING, *ENDED) if job.status is JobStatus.PENDING else ENDED
     return job.status.is_live and before.status in began and not is_another_run
-
-
-def _submitted(job: SlurmJob) -> Nanos:
-    assert job.submitted_at is not None
-    return job.submitted_at

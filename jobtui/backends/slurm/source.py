@@ -147,6 +147,7 @@ class Slurm(PolledSource):
     """One cluster. `label` distinguishes it from others; ended jobs are read from `since` on."""
 
     kind = "slurm"
+    cluster = ""
 
     every_s = QUEUE_EVERY_S
     batch_jobs = BATCH_JOBS
@@ -299,10 +300,6 @@ class Slurm(PolledSource):
         """The queue as the table has it; read once if nobody polls. Raises SourceError."""
         await self._ask_queue(is_first=True)
         return Queue(self._known.queue, self._known.priorities)
-
-    @property
-    def cluster(self) -> str:
-        return ""
 
     async def cluster_name(self) -> str:
         """The cluster's own name, "" if it gives none. Raises SourceError."""

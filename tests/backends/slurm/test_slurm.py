@@ -199,7 +199,7 @@ async def test_accounting_is_asked_for_what_is_new(cluster: StandIn) -> None:
     await reading.read()
     first, second = (next(one for one in words if "--starttime" in one) for words in cluster.calls("sacct"))
     assert (first, second) == ("--starttime=2026-11-19T21:01:00", "--starttime=2026-11-20T20:25:00")
-    assert all("--duplicates" in words for words in cluster.calls("sacct"))
+    assert all({"--duplicates", "--local"} <= {*words} for words in cluster.calls("sacct"))
 
 
 async def test_a_detail_has_steps_paths_and_times(cluster: StandIn) -> None:
@@ -585,6 +585,7 @@ async def test_each_is_said_to_wait_for_what_slurms_tools_said(cluster: StandIn)
     assert len(truths) > 30
     assert WORDS.keys() <= truths.keys()
     assert [len(cluster.calls(name)) for name in ("squeue", "scontrol", "sdiag")] == [1, asked, 0]
+    assert all("--local" in words for words in cluster.calls("scontrol") if "job" in words), "no federation's"
 
 
 async def test_a_limit_is_held_until_the_time_that_is_judged(cluster: StandIn) -> None:
