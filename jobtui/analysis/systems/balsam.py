@@ -6,6 +6,7 @@ only the state that a job is in decides which rule is used; its changes say how 
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -121,13 +122,7 @@ def explain_balsam(evidence: case.Evidence) -> Verdict:
     matter = BalsamCase(
         job, now, sites_at, launchers_at, changes, site, own, here, never_read, ahead_s, dated_at
     )
-    said = case.Ruling(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
-    if (rule := RULES.get(job.native_status)) is not None:
-        said = rule(matter)
-    elif changes and (last := RULES.get(changes[-1].after)) is not None:
-        known = last(matter._replace(job=replace(job, native_status=changes[-1].after)))
-        words = f"{said.sentence} By its last event: {known.sentence}"
-        said = known._replace(sentence=words, confidence=min(known.confidence, case.PLAUSIBLE))
+    said = _ruling(matter, job.native_status)
     blind = [*said.doubts, *unread(evidence.sources)]
     if not matter.changes:
         blind.append("no events of the job were read")
@@ -151,6 +146,35 @@ def explain_balsam(evidence: case.Evidence) -> Verdict:
         next=steps_for(BALSAM.kind, said.code, matter.words),
         blind_spots=tuple(blind),
     )
+
+
+def _ruling(matter: BalsamCase, state: str) -> case.Ruling:
+    """By its state, or by its last event; less sure where an event of its run is missing."""
+    if (rule := RULES.get(state)) is not None:
+        said, lost = rule(matter), _lost_event(state, matter.changes)
+        if not lost or said.confidence <= case.PLAUSIBLE:
+            return said
+        return said._replace(confidence=case.PLAUSIBLE, doubts=(*said.doubts, lost))
+    sentence = f'Its state is "{state}", which jobtui does not know.'
+    if not matter.changes or (last := RULES.get(matter.changes[-1].after)) is None:
+        return case.Ruling(Code.UNKNOWN, sentence, 0.3)
+    known = last(matter._replace(job=replace(matter.job, native_status=matter.changes[-1].after)))
+    words = f"{sentence} By its last event: {known.sentence}"
+    return known._replace(sentence=words, confidence=min(known.confidence, case.PLAUSIBLE))
+
+
+def _lost_event(state: str, changes: Sequence[StateChange]) -> str:
+    """Which event of its last run was not read, where the verdict rests on it; "" for none."""
+    if state not in NEEDED["events"]:
+        return ""
+    if not changes or changes[-1].after != state:
+        return f"the event by which it became {state} was not read"
+    for one, later in pairwise(changes[::-1]):
+        if later.after != one.before:
+            return f"an event between {later.after} and {one.before} was not read"
+        if one.after == "RUNNING":
+            break
+    return ""
 
 
 def _pending(matter: BalsamCase, category: Category, words: str, **more: Any) -> Pending:
@@ -188,8 +212,7 @@ def _failed(matter: BalsamCase) -> case.Ruling:
     last = matter.changes[-1] if matter.changes else None
     if last is None or last.after != FAILED:
         reason = matter.job.error or "no reason is given"
-        doubts = ("the event that says how it failed was not read",)
-        return case.Ruling(Code.PROGRAM_FAILED, f"It failed: {reason}.", case.GUESS, doubts)
+        return case.Ruling(Code.PROGRAM_FAILED, f"It failed: {reason}.", case.SURE)
     if last.before in (RUN_ERROR, "RUNNING"):
         return _program_failed(matter, last)
     if last.before == "RUN_TIMEOUT":
@@ -437,7 +460,6 @@ RULES: Mapping[str, Callable[[BalsamCase], case.Ruling]] = {
     RUN_TIMEOUT: _ended, "POSTPROCESSED": _by_agent("its results to be staged out"),
     "STAGED_OUT": _by_agent("the server to finish it"), "JOB_FINISHED": _ended, FAILED: _failed,
 }  # fmt: skip
-"""The rules for each state of a job."""
 
 
 LAUNCHED = frozenset({"PREPROCESSED", "RESTART_READY", "RUNNING"})
@@ -468,7 +490,6 @@ def needs_part(evidence: case.Evidence, part: str) -> bool:
 
 
 TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})
-"""States that a job, or a run of it, ends in."""
 
 
 def event_contradictions(evidence: case.Evidence) -> tuple[Contradiction, ...]:

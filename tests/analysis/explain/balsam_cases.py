@@ -75,6 +75,7 @@ def evidence_on(row: Mapping[str, Any]) -> Evidence:
     )
     site = msgspec.structs.replace(SITE, seen_at=ago(row.get("seen_s", 10)))
     reasons = tuple(ReasonSeen(ID, ago(at), why) for at, why in row.get("reasons", ()))
+    went = [change for change in went if change.id not in row.get("lost", ())]
     return on_balsam(a_job(row["state"], **fields), went, here, site, reasons=reasons)
 
 
