@@ -121,17 +121,15 @@ def _lines(
 
 def _op_line(op: Op, now: Nanos) -> str:
     sign, style = op_glyph(op)
-    agent = op.any_agent or "no agent"
-    words = (
-        " ".join(part for part in (op.driver, agent, op.kind) if part),
-        f"sent {op.sends}, replies {op.replies}, updates {op.updates}",
-    )
-    who, messages = ("", "") if timeline.is_of_states(op) else words
-    status = op.result if op.result and (timeline.is_of_states(op) or style == "error") else op.status.value
+    is_run = timeline.is_of_states(op)
+    agent = () if is_run else (op.driver, op.any_agent or "no agent", op.kind)
+    messages = "" if is_run else f"sent {op.sends}, replies {op.replies}, updates {op.updates}"
+    status = op.result if op.result and (is_run or style == "error") else op.status.value
+    status = "running" if is_run and op.status is OpStatus.REPLIED else status
     parts = [
         f"{sign} {op.name} {op.op}",
         op.api or "",
-        who,
+        " ".join(filter(None, agent)),
         f"{status} {duration(timeline.op_duration_s(op, now))}",
         messages,
         f"error: {op.error}" if op.error else "",

@@ -44,17 +44,14 @@ def in_order(own: Iterable[StateChange]) -> list[StateChange]:
     """The changes of one job in the order in which its system learnt of them, whatever their clocks said.
 
     This is the order of their ids, unless ids were used twice: a server that was restored from a backup does
-    so. Then it is the order of their times. The better order is the one in which fewer changes begin in
-    another state than the one before ended in.
+    so, and lines of a rotated log begin again. Then it is the order of their times, or the one in which they
+    are given. The best order is the one in which the fewest begin in another state than the last ended in.
     """
-    by_id = sorted(own, key=_learnt)
-    if all(one.at <= other.at for one, other in pairwise(by_id)):
+    given = list(own)
+    by_id = sorted(given, key=_learnt)
+    if not _breaks(by_id):
         return by_id
-    breaks = _breaks(by_id)
-    if not breaks:
-        return by_id
-    by_time = sorted(by_id, key=_happened)
-    return by_time if _breaks(by_time) <= breaks else by_id
+    return min(sorted(given, key=_happened), by_id, given, key=_breaks)
 
 
 _learnt, _happened = attrgetter("id"), attrgetter("at", "id")

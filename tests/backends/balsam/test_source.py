@@ -437,6 +437,8 @@ def test_reused_ids_do_not_mix_the_histories_of_two_jobs(first_id: int, back: in
     first = a_way(first_id + back, 0, [0] * 5)
     second = a_way(first_id, later_s, [0] * 5)
     assert in_order([*second, *first]) == [*first, *second]
+    rotated = [StateChange(9 - n, JOB, Nanos(0), one.before, one.after, "b") for n, one in enumerate(first)]
+    assert in_order(rotated) == rotated, "lines of two files, within a second"
 
 
 FIRST = 7_000
