@@ -38,12 +38,6 @@ def is_alike(job: Job, one: Job) -> bool:
     return same and job.id != one.id
 
 
-def _last_before(job: Job, good: Sequence[Job]) -> Job | None:
-    """The last of these jobs that ended before one was submitted, else the newest after it."""
-    before = [one for one in good if 0 < (one.ended_at or 0) <= (job.queued_at or 0)]
-    return max(before or good, key=lambda one: one.ended_at or 0, default=None)
-
-
 CLUTTER = frozenset({"run_status", "begin_session"})
 """Ops that only ask for a state or start an agent: hidden by default, and not compared."""
 EVERYDAY = frozenset({"agent start", "waits for the agent", "agent alive"})
@@ -232,7 +226,9 @@ def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Partner | None
         return Partner(job.id, own.number, "the last good run of the same job")
     good = [one for one in jobs if one.status is JobStatus.COMPLETED and is_alike(job, one)]
     same_user = [one for one in good if one.owner == job.owner]
-    newest = _last_before(job, same_user or good)
+    like = same_user or good
+    before = [one for one in like if 0 < (one.ended_at or 0) <= (job.queued_at or 0)]
+    newest = max(before or like, key=lambda one: one.ended_at or 0, default=None)
     if newest is None:
         return None
     if job.system == SLURM:

@@ -74,7 +74,6 @@ class SourceType(NamedTuple):
     in_parts: bool = False
     """Whether each of its sources has only a part of what is known of a job."""
     is_journal: bool = False
-    """Whether its logs are streams of a journal."""
     script_rank: int = 0
     """Its rank in the search for scripts. Sources that keep scripts byte for byte come first."""
     found: tuple[str, str] = ("", "")

@@ -18,7 +18,6 @@ from jobtui.model.specs import journal_words
 LAST_LINES = 1_000
 """How many lines of a log are printed if neither a number nor a time is given, and read at a time."""
 MOST_LINES = 100_000
-"""The most lines printed."""
 _LINE_LENGTH = 16 << 10
 _PIECE_BYTES = 1 << 15
 _FIELDS = (b"_HOSTNAME", b"CONTAINER_ID_FULL", b"MESSAGE")

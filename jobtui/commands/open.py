@@ -85,7 +85,6 @@ async def _resolve(reader: Reader) -> "tuple[FoundJob, Exit]":
 
 DEFAULT_ADDRESS = f"{LOOPBACK}:8417"
 DASHBOARDS = frozenset({"demo", "replay"})
-"""Commands that open a dashboard."""
 
 
 def run_serve(context: Context) -> Exit:

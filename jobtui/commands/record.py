@@ -103,7 +103,6 @@ def _details(specs: Sequence[SourceSpec]) -> Callable[[str, JobId], JobDetail | 
 
 
 NODES_EVERY_S = 300.0
-"""How often the nodes of clusters are recorded."""
 REPLAYED = frozenset(
     {
         DASHBOARD.name, "jobs", "show", "timeline", "explain", "compare", "status", "incidents", "logs",

@@ -121,7 +121,6 @@ MOST_DAYS = 28
 """The most days of a period that is compared."""
 NOTHING = "nothing is remembered yet; `jobtui remember` starts, with what the sources still know"
 REMEMBERED = frozenset({"seen", "changed"})
-"""Commands that ask the memory."""
 
 
 @contextmanager

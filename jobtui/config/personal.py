@@ -10,7 +10,6 @@ from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.styles import mistake_in_style, style_names
 
 OF_COLUMNS = ("jobs", "sort", "reverse")
-"""The keys of the table of columns."""
 
 
 def with_personal(looks: Appearance, file: ConfigFile, profile: str | None) -> Appearance:

@@ -121,7 +121,6 @@ class OpRequest:
 
 
 KILL = OpRequest(None, "kill", ApiRequest(api="None", uid=""))
-"""The command that ends an agent."""
 
 
 class DemoMessage(

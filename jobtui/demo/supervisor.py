@@ -481,7 +481,6 @@ class Driver:
 
 class Supervisor:
     modules: Sequence[str]
-    """The configured kinds of drivers."""
 
     def driver_of(self, op: SimOp) -> Driver:
         raise NotImplementedError

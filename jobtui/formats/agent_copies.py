@@ -14,7 +14,6 @@ from jobtui.model.clock import SECOND, Nanos, time_of_iso
 from jobtui.model.secret_words import MASK
 
 NAME = re.compile(r"(?P<time>\d{14})-(?P<kind>[a-z][a-z-]{0,40})\.log", re.ASCII)
-"""The name of a copy."""
 LINES_READ = 2_000
 """How many lines of a copy are read, the last ones; the supervisor writes 200."""
 POSITION_BITS = 24

@@ -363,7 +363,6 @@ _DECODER = json.JSONDecoder()
 
 NOTE = "generic"
 MOST_LINES = 200
-"""The most lines of one event that are read."""
 REASON = "Reason"
 DAY_S = 86_400
 ZONES_S = 15 * 3600

@@ -22,7 +22,6 @@ from jobtui.model.numbers import whole
 from jobtui.model.tables import tables_of
 
 LONGEST = 64
-"""The most characters of a time."""
 
 _DATES = tables_of("jobtui.formats", "dates")
 _MONTH_OF: Mapping[str, int] = {

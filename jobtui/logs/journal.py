@@ -206,7 +206,6 @@ class JournalPassage:
 SLICE_ENTRIES = 200
 """Entries made into lines before other tasks run."""
 SEARCHED_ENTRIES = 1_000
-"""Entries of one piece that is searched."""
 
 T = TypeVar("T")
 

@@ -24,7 +24,6 @@ from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
 FILES_HELD = 32
-"""How many files are open at most."""
 STEPS_S, BREATH_S = 0.02, 0.0002
 """How long a step of the index takes, and how long it pauses after it so that others may ask."""
 SLICE_S = 0.05

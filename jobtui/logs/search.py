@@ -207,7 +207,6 @@ def _hits(process: "subprocess.Popen[bytes]") -> Iterator[list[tuple[int, int]]]
 
 
 LIMIT_S = 20.0
-"""How long a search may take."""
 HITS_KEPT = 1_000_000
 """Lines that are kept; more are not looked for."""
 CHUNK_BYTES = 1 << 20

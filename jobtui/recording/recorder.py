@@ -31,7 +31,6 @@ from jobtui.recording.writer import BatchWriter, DatabaseWriter
 ROOM_SHARE = 0.9
 """A full recording is cut to this share of its size."""
 CUT_AT_ONCE = 200
-"""How many entries are dropped at a time."""
 LINES_KNOWN = 500_000
 """How many of the newest lines of an earlier recorder are recognized, at least."""
 

@@ -34,7 +34,6 @@ from jobtui.recording.database import Entry, Item, Recording
 from jobtui.transport.worker import Worker
 
 AT_ONCE = 50
-"""How many entries are given at a time."""
 
 
 class ReplayClock:

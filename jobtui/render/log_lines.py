@@ -207,7 +207,6 @@ _LIMITS = (16_384, 2_000, 250)
 """How much of a line is searched, by the number of repeats in the expression."""
 
 HIT = "hit"
-"""The style of what was found."""
 
 
 def finder(query: Query) -> Finder | None:

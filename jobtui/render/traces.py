@@ -37,7 +37,6 @@ from jobtui.render.text import NONE, Zone, clock_time, date_time, show
 from jobtui.render.waterfall import WAIT_CELLS, name_cells, short_id, span_time
 
 GLYPHS = signs_of("traces")
-"""Sign and style of the state of a trace."""
 _ORDER = tuple(GLYPHS)
 
 
@@ -392,7 +391,6 @@ EMPTY: Mapping[str, object] = {
     "trace_id": None, "spans": 0, "services": [], "started_at": None, "duration_s": None, "roots": [],
     "missing_parents": [], "error_spans": [], "root_causes": [], "critical_path": {"jaeger": [], "whole": []},
 }  # fmt: skip
-"""The text when there is no trace."""
 LOG_FIELDS = "at span_id level text=body"
 
 

@@ -67,7 +67,6 @@ def _path_on_cluster(shared: Shared, agent: Agent, log: AgentLog) -> str | None:
 
 
 NAME_CELLS = 16
-"""Cells of the names of facts."""
 
 
 class AgentsScreen(TableScreen[Agent]):

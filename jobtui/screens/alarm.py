@@ -26,11 +26,9 @@ from jobtui.screens.shared import Shared
 from jobtui.store.store import Store
 
 SITES_S = 300.0
-"""How often it checks whether sites deviate."""
 LOOK_S = 2.0
 """How often it checks: time alone may make a job late."""
 TIMEOUT_S = 30.0
-"""A command that takes longer is ended."""
 
 
 def toggle_awaited(shared: Shared, chosen: Sequence[JobId]) -> str:

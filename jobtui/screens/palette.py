@@ -19,7 +19,6 @@ from jobtui.screens.base import LiveScreen
 from jobtui.screens.shared import open_screen, screen_at
 
 MOST_JOBS = 50
-"""Jobs offered at most."""
 SLICE = 4096
 """Jobs looked at between two keys."""
 JOB_SCORE = 0.4
@@ -31,7 +30,6 @@ ID_SCORE = 0.5
 LEAST_ID = 4
 """Characters of an id at least: the least by which logs name an op."""
 MOST_IDS = 20
-"""Ops and agents offered at most."""
 KEY_CELLS = 12
 
 

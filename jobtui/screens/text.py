@@ -76,7 +76,6 @@ KEY_CELLS = 14
 COMMON = (Topic.TAKE, Topic.REPLAY, Topic.PROGRAM)
 """Topics that are of no screen."""
 COLOURS = ("error", "warning", "good", "accent", "settled")
-"""Styles that are explained."""
 
 FILTERS = (
     "status:failed  user:vn9m  app:srw,warp  age<10m  dur>1h  %>=90",

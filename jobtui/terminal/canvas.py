@@ -25,7 +25,6 @@ OFF = {
 }  # fmt: skip
 """The code that ends each attribute."""
 SEEN_ON_BLANKS = frozenset({"4", "7", "9", "21", "51", "52", "53"})
-"""Attributes that are visible on a blank."""
 
 
 class Codes(NamedTuple):

@@ -19,9 +19,7 @@ from jobtui.model.secrets import mask_text
 from jobtui.transport.ssh import FAILED_ITSELF, SshShell, printed_by
 
 ANSWER_S = 30.0
-"""How long a cluster may take to answer."""
 GOOD_FOR_S = 15.0
-"""How long an answer is taken as current."""
 MOST_ENTRIES = 2_000
 PART_BYTES = 256 << 10
 LISTING_BYTES = 1 << 20

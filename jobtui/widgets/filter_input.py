@@ -31,7 +31,6 @@ class FilterInput(Input):
         )
         self.cursor_blink = False
         self.was_pasted = False
-        """Whether some of the text was pasted."""
 
     def validate_value(self, value: str) -> str:
         return safe(value)

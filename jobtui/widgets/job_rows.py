@@ -221,7 +221,6 @@ class JobRows:
         self.jobs: dict[JobId, Job] = {}
         self.tally = JobTally(now)
         self.needy: set[JobId] = set()
-        """The jobs that need a person."""
         self.held: JobId | None = None
         """The job that the cursor stays on."""
         self._live: dict[JobId, None] = {}

@@ -45,7 +45,6 @@ class LogView(LineView):
     def __init__(self) -> None:
         super().__init__()
         self.bookmarks: set[int] = set()
-        """Lines that the user marked."""
         self._look = self._drawn_look = log_lines.LineLook()
         self._find: log_lines.Finder | None = None
         self._bodies: dict[tuple[int, int], Line] = {}
@@ -386,7 +385,6 @@ class LogHeader(LineView):
     trail = ShownAttribute[tuple[str, ...]](())
     """The screens between the jobs and this one."""
     read_at = ShownAttribute[Nanos | None](None)
-    """When the log was last read."""
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
         super().__init__()

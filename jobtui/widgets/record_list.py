@@ -116,7 +116,6 @@ class RecordTable(RecordList[Record]):
         self.sorted_by: str | None = None
         self.reverse = False
         self.marked: set[Hashable] = set()
-        """The keys of the records that are marked."""
 
     def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
         self.sorted_by, self.reverse = key, reverse

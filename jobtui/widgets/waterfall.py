@@ -35,7 +35,6 @@ class TraceFacts(LineView):
 
 
 MOST_DRAWN = 1_000
-"""Lines that are kept drawn."""
 
 
 class WaterfallTrace(NamedTuple):
@@ -83,9 +82,7 @@ class Waterfall(RowView):
         self._columns = waterfall.columns_in(0)
         self._drawn: dict[tuple[int, bool], Line] = {}
         self.marks_path = False
-        """Whether the critical path is marked."""
         self.squeezes = True
-        """Whether stretches in which nothing ran are squeezed."""
         self._begun: LineKey | None = None
         """The line under the cursor when it was opened."""
         self._is_scrolled = False

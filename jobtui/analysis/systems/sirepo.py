@@ -43,7 +43,6 @@ RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
     JobStatus.RUNNING: RUNNING_RULES,
     **ENDED_RULES,
 }
-"""The rules to try, by the status of the job."""
 
 WITHOUT_PART = 0.8
 """Factor on the confidence if the record, or lines of the run, were not read or may be of an earlier run."""

@@ -30,7 +30,6 @@ from jobtui.transport.worker import Worker
 
 STEP_S = 0.2
 ANSWER_S = 10.0
-"""How long a broker may take to answer."""
 BATCH_MESSAGES = 500
 MOST_SETTINGS = 1 << 20
 MILLI = 1_000_000

@@ -26,7 +26,6 @@ from jobtui.model.scripts import (
 )
 
 ANSWER_S = 30.0
-"""How long a source may take."""
 OUTCOMES = (
     (SourceDenied, Outcome.DENIED),
     (SourceMissing, Outcome.NO_ARCHIVE),

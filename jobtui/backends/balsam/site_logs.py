@@ -30,7 +30,6 @@ ENTRIES_LOOKED_AT = 10_000
 TAIL_BYTES = 4 << 20
 """How much of each file is read at first, from its end."""
 LOOK_EVERY_S = 10.0
-"""How often new files are searched for."""
 NAME = re.compile(r"(?:service|mpi_mode|serial_mode)[\w.-]*\.log(?:\.[\w.-]+)?", re.ASCII)
 
 

@@ -22,7 +22,6 @@ from jobtui.transport.worker import Worker
 MOST_ENTRIES = 2_000
 """The most entries looked at; the others are only counted."""
 PART_BYTES = 256 << 10
-"""The most bytes read of a file."""
 COUNTED_BYTES, COUNTED_AT_ONCE = 256 << 20, 1 << 20
 """How much of a file is read at most to count its lines."""
 COMPARED_BYTES, COUNTS_KEPT = 64, 64

@@ -44,7 +44,6 @@ IDLE_S = 90.0
 SILENCE_S = 10.0
 """How long a sender may be silent within a request."""
 REQUEST_S = 60.0
-"""How long a request may take to arrive."""
 GIVES_WAY_S = 1.0
 """A connection that was silent for this long is closed if a new one needs its place."""
 LINGER_S = 1.0
