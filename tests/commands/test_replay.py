@@ -411,7 +411,7 @@ def test_a_journal_of_another_user_is_not_rolled_back(tmp_path: Path, run: Runne
     assert path.read_bytes() == torn[0]
 
 
-@pytest.mark.parametrize(("make", "said"), [(newer, "update jobtui"), (with_a_view, "has other tables")])
+@pytest.mark.parametrize(("make", "said"), [(newer, "update this one"), (with_a_view, "has other tables")])
 def test_a_file_of_another_layout_is_refused(
     tmp_path: Path, make: Callable[[Path], None], said: str, run: Runner
 ) -> None:
