@@ -119,7 +119,7 @@ DEFAULT_MB, LEAST_MB = 2_000, 10
 REPORT_EVERY_S, READ_AGAIN_S = 1.0, 2.0
 MOST_DAYS = 28
 """The most days of a period that is compared."""
-NOTHING = "nothing is remembered yet; `jobtui remember` starts, with what the sources still know"
+NOTHING = "nothing is remembered yet; run `jobtui remember`: it begins with what the sources still know"
 REMEMBERED = frozenset({"seen", "changed"})
 
 
