@@ -191,8 +191,7 @@ def _note_skips(finding: Check) -> None:
     source = finding.source
     finding.faults += filter(None, (source.skipped_words,))
     finding.remarks += [f"skipped {skip.where}: {skip.why}" for skip in source.last_skips[-3:]]
-    if source.note:
-        finding.remarks.append(source.note)
+    finding.remarks += filter(None, (source.note,))
 
 
 async def _examine_files(finding: Check, reader: Reader) -> None:

@@ -247,11 +247,12 @@ SUMMARY_ROWS = 3
 
 
 def brief_sentence(verdict: verdicts.Verdict, cells: int) -> str:
-    """The sentence; of a failure only its reason, without its place, if there is no room for all."""
+    """The sentence; of a failure its reason at least, without its place, if there is no room for all."""
     sentence = show(verdict.sentence).partition(verdicts.NOT_SURE)[0]
-    is_long = cells_of(sentence) > cells and verdict.concern is verdicts.Concern.FAILED
-    why = sentence.partition(": ")[2] if is_long else ""
-    words = why if len(why) > cells // 3 else sentence
+    head, _, why = sentence.partition(": ")
+    if cells_of(sentence) <= cells or not why or verdict.concern is not verdicts.Concern.FAILED:
+        return sentence
+    words = why if len(why) > cells // 3 else f"{fit(head, cells - cells_of(why) - 2)}: {why}"
     has_place = verdict.cause is not None and words.endswith(").")
     return words.rpartition(" (")[0] if has_place and cells_of(words) > cells else words
 
