@@ -58,7 +58,7 @@ from jobtui.session.evidence import Gatherer
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from jobtui.widgets import job_rows
-from jobtui.widgets.job_rows import JobRows
+from jobtui.widgets.job_rows import JobRows, Order
 from tests.backends.traces.sending import listening, send
 from tests.builders import a_job
 from tests.commands.running import AT, CAPTURES, Runner
@@ -698,26 +698,26 @@ def test_a_change_that_cannot_be_delivered_costs_no_other(
 
 def judged_again() -> object:
     (rows := JobRows(lambda: NOW)).apply([JOB, BAD, a_job(7, status=JobStatus.FAILED, ended_at=NOW)])
-    return rows.window(0, 9)
+    return rows.index.window(0, 9)
 
 
 def filtered_again() -> object:
     (rows := JobRows(lambda: NOW)).apply([ended := a_job(7, status=JobStatus.FAILED, ended_at=NOW), BAD])
-    rows.set_order(None, keep=lambda job: job.percent != 5.0 or fail())
+    rows.set_order(Order(rows.urgency, keep=lambda job: job.percent != 5.0 or fail()))
     while rows.is_sorting:
         rows.work()
     rows.apply([msgspec.structs.replace(ended, percent=5.0)])
-    return rows.window(0, 9)
+    return rows.index.window(0, 9)
 
 
 def ordered_again() -> object:
     """By a key that raises for one, then by keys that do not compare."""
     (rows := JobRows(lambda: NOW)).apply([JOB, OTHER, BAD])
     for key in (lambda job: fail() if job == BAD else job.id, lambda job: 5 if job == BAD else job.id):
-        rows.set_order(key, keep=None)
+        rows.set_order(Order(key))
         while rows.is_sorting:
             rows.work()
-        assert {*rows.window(0, 9)} == {JOB.id, OTHER.id, BAD.id}
+        assert {*rows.index.window(0, 9)} == {JOB.id, OTHER.id, BAD.id}
     return rows
 
 

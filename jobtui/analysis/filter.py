@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import islice
 from operator import attrgetter, eq, ge, gt, le, lt
 from os.path import commonprefix
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from jobtui.analysis.filter_syntax import (
     YES_NO_WORDS,
+    All,
     FieldComparison,
     FilterError,
     Node,
@@ -33,15 +34,12 @@ from jobtui.analysis.filter_syntax import (
 )
 from jobtui.analysis.flags import LATE, Flag, JobContext, flags_of, needs_person
 from jobtui.analysis.times import age, parse_duration, parse_moment
-from jobtui.model.clock import DAY, SECOND, Nanos
+from jobtui.model.clock import DAY, SECOND
 from jobtui.model.ids import is_quasi_jid, jid_of_run_dir, split_container, split_jid
 from jobtui.model.jobs import SLURM, Job, JobStatus, age_s, first_seen, last_active, status_since
 from jobtui.model.numbers import real
 from jobtui.model.ops import Agent, AgentState
 from jobtui.model.spelling import nearest
-
-RECORD_ONLY = JobContext()
-"""Takes host and driver from the record, and times as UTC."""
 
 
 class Kind(Enum):
@@ -144,13 +142,6 @@ T = TypeVar("T")
 JobTest = Callable[[Job], bool]
 
 
-class Look(NamedTuple):
-    """What a filter looks at besides the records: what the clock of a source shows, and further facts."""
-
-    time_of: Callable[[str], Nanos]
-    context: JobContext
-
-
 MAX_PATTERN = 200
 MAX_SUBJECT = 300
 """A regular expression is applied to this many characters of a text."""
@@ -178,7 +169,7 @@ _PATTERN_PART = (
 )
 
 
-def _comparison_test(comparison: FieldComparison, look: Look) -> JobTest:
+def _comparison_test(comparison: FieldComparison, look: JobContext) -> JobTest:
     """The test of a comparison. Raises FilterError."""
     name = comparison.field
     field = FIELD_BY_NAME.get(name.text.lower())
@@ -187,7 +178,7 @@ def _comparison_test(comparison: FieldComparison, look: Look) -> JobTest:
         raise FilterError(name.start, name.end, f"unknown field {name.text}", near)
     op, values = comparison.op, comparison.values
     if field.name in _TOLD_BY_LOGS:
-        get, with_agent = field.get, look.context.with_agent
+        get, with_agent = field.get, look.with_agent
         field = field._replace(get=lambda job: get(with_agent(job)))
     if op in _NEGATED:
         return negated(_comparison_test(comparison._replace(op=_NEGATED[op]), look))
@@ -201,20 +192,20 @@ def _comparison_test(comparison: FieldComparison, look: Look) -> JobTest:
     return any_of([_MAKERS[field.kind](field, op, value, look) for value in values])
 
 
-def _text_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
+def _text_test(field: Field, op: str, value: Value, look: JobContext) -> JobTest:
     get, wanted = field.get, value.text.lower()
     if op == "=" or not wanted:
         return lambda job: (get(job) or "").lower() == wanted
     return lambda job: wanted in (get(job) or "").lower()
 
 
-def _words_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
+def _words_test(field: Field, op: str, value: Value, look: JobContext) -> JobTest:
     get, wanted = field.get, value.text.lower()
     begun = f"{wanted}:"
     return lambda job: any(word == wanted or word.startswith(begun) for word in get(job).lower().split(" "))
 
 
-def _number_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
+def _number_test(field: Field, op: str, value: Value, look: JobContext) -> JobTest:
     number = real(value.text.removesuffix("%"))
     if number is None:
         raise FilterError(value.start, value.end, f"{value.text} is not a number")
@@ -222,7 +213,7 @@ def _number_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
     return lambda job: (found := get(job)) is not None and compare(found, number)
 
 
-def _duration_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
+def _duration_test(field: Field, op: str, value: Value, look: JobContext) -> JobTest:
     seconds = parse_duration(value.text)
     if seconds is None:
         raise FilterError(value.start, value.end, f"{value.text} is not a duration", "10m")
@@ -235,13 +226,13 @@ def _duration_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
     return lambda job: (found := get(job, time_of(job.source))) is not None and compare(found, seconds)
 
 
-def _time_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
+def _time_test(field: Field, op: str, value: Value, look: JobContext) -> JobTest:
     moment = parse_moment(value.text)
     if moment is None:
         raise FilterError(value.start, value.end, f"{value.text} is not a time", "14:00")
     if op == ":":
         op = ">=" if moment.ago is not None and field.colon == "=" else field.colon
-    span, offset_s, time_of = lru_cache(maxsize=1)(moment.span), look.context.offset_s, look.time_of
+    span, offset_s, time_of = lru_cache(maxsize=1)(moment.span), look.offset_s, look.time_of
     get, compare = field.get, (_OF_DAY if moment.length == DAY else _IN_SPAN)[op]
 
     def test(job: Job) -> bool:
@@ -251,13 +242,13 @@ def _time_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
     return test
 
 
-def _status_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
+def _status_test(field: Field, op: str, value: Value, look: JobContext) -> JobTest:
     wanted = _meaning(value, STATUS_WORDS, "unknown status {}")
     return lambda job: job.status in wanted
 
 
-def _flag_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
-    wanted, time_of, context = _meaning(value, FLAG_WORDS, "unknown flag {}"), look.time_of, look.context
+def _flag_test(field: Field, op: str, value: Value, look: JobContext) -> JobTest:
+    wanted, time_of, context = _meaning(value, FLAG_WORDS, "unknown flag {}"), look.time_of, look
     disputed, late = context.is_disputed, lambda job: context.late_of(job) is not None
     flagged: JobTest = lambda job: wanted in flags_of(job, time_of(job.source))  # noqa: E731
     others: dict[str, JobTest] = {
@@ -269,7 +260,7 @@ def _flag_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
     return others.get(wanted, flagged)
 
 
-def _yes_no_test(field: Field, op: str, value: Value, look: Look) -> JobTest:
+def _yes_no_test(field: Field, op: str, value: Value, look: JobContext) -> JobTest:
     get, wanted = field.get, _meaning(value, YES_NO_WORDS, "{} is neither yes nor no")
     return lambda job: get(job) is wanted
 
@@ -330,7 +321,7 @@ def danger_of(pattern: str) -> str | None:
     return f"more than {MAX_REPEATS} repeats could run forever" if repeats > MAX_REPEATS else None
 
 
-_MAKERS: Mapping[Kind, Callable[[Field, str, Value, Look], JobTest]] = {
+_MAKERS: Mapping[Kind, Callable[[Field, str, Value, JobContext], JobTest]] = {
     Kind.TEXT: _text_test, Kind.WORDS: _words_test, Kind.NUMBER: _number_test,
     Kind.DURATION: _duration_test, Kind.TIME: _time_test, Kind.STATUS: _status_test, Kind.FLAG: _flag_test,
     Kind.YES_NO: _yes_no_test,
@@ -394,27 +385,39 @@ class Filter:
     passes depends on the time too.
     """
 
-    __slots__ = ("_node", "asks_logs", "asks_time", "shows_quasi")
-
     def __init__(self, node: Node) -> None:
         self._node = node
         names = [leaf.field.text.lower() for leaf, _ in leaves(node) if isinstance(leaf, FieldComparison)]
         words = [leaf.value.text.lower() for leaf, _ in leaves(node) if isinstance(leaf, Word)]
-        self.test(lambda source: Nanos(0), RECORD_ONLY, hidden=True)  # which finds mistakes
+        self.test(JobContext(), hidden=True)  # which finds mistakes
         self.asks_logs = any(name in _TOLD_BY_LOGS for name in names)
         self.asks_time = STUCK in words or any(FIELD_BY_NAME[name].kind in _TIMED_KINDS for name in names)
         self.shows_quasi = any(_asks_for_quasi(leaf) for leaf, negated in leaves(node) if not negated)
 
-    def test(self, time_of: Callable[[str], Nanos], context: JobContext, *, hidden: bool = False) -> JobTest:
+    def test(self, look: JobContext, *, hidden: bool = False) -> JobTest:
         """Whether a job passes, perhaps with jobs that are else hidden. It is made for many jobs."""
-        look = Look(time_of, context)
         test = compile_node(self._node, partial(_word_test, look=look), partial(_comparison_test, look=look))
         return test if hidden or self.shows_quasi else lambda job: not job.is_quasi and test(job)
 
-    def select(self, jobs: Iterable[Job], now: Nanos, context: JobContext = RECORD_ONLY) -> list[Job]:
-        """The jobs that pass at a time by our clock."""
-        test = self.test(cache(lambda source: context.now_at(source, now)), context)
-        return [job for job in jobs if test(job)]
+    def narrows(self, before: "Filter") -> bool:
+        """Whether it is plain that what passes also passed `before`, which has fewer letters or terms."""
+        mine, theirs = _terms(self._node), _terms(before._node)
+        at = len(theirs) - 1
+        if self.shows_quasi or not 0 <= at < len(mine) or mine[:at] != theirs[:at]:
+            return False
+        begun, now = _plain_word(theirs[at]), _plain_word(mine[at])
+        return mine[at] == theirs[at] or (begun != "" and now.startswith(begun))
+
+
+def _terms(node: Node) -> list[Node]:
+    return [*node.nodes] if isinstance(node, All) else [node]
+
+
+def _plain_word(node: Node) -> str:
+    """A word that stands for nothing but itself, in lower case; else ""."""
+    word = node.value.text if isinstance(node, Word) and not node.value.quoted else ""
+    means_more = word.lower() in STATE_WORDS | {STUCK} or split_jid(word) or split_container(word)
+    return "" if means_more or jid_of_run_dir(word) else word.lower()
 
 
 def parse(text: str) -> Filter:
@@ -461,7 +464,7 @@ def ids_beginning(text: str, known: KnownWords) -> list[str]:
     return [*islice((one for one in ids if one.startswith(text) and one.isprintable()), MOST_OFFERED)]
 
 
-def _word_test(node: Word, look: Look) -> JobTest:
+def _word_test(node: Word, look: JobContext) -> JobTest:
     word = node.value.text
     if job_id := word if split_jid(word) else jid_of_run_dir(word):
         return lambda job: job.id == job_id

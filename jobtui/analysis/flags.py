@@ -12,7 +12,6 @@ import msgspec
 
 from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.health import ClockOf, here
 from jobtui.model.jobs import SLURM, Job, JobStatus
 
 
@@ -20,14 +19,14 @@ class JobContext(msgspec.Struct, frozen=True, kw_only=True):
     """Facts of a job besides its record; without them the values of the record are used.
 
     `with_agent` gives the job with host and driver as logs tell them, `is_disputed` tells whether sources
-    disagree about it, `late_of` how much longer than usual it takes, `now_at` what the clock of its source
+    disagree about it, `late_of` how much longer than usual it takes, `time_of` what the clock of its source
     shows. `offset_s` is the time zone of times that are typed.
     """
 
     with_agent: Callable[[Job], Job] = lambda job: job
     is_disputed: Callable[[Job], bool] = lambda job: False
     late_of: Callable[[Job], str | None] = lambda job: None
-    now_at: ClockOf = here
+    time_of: Callable[[str], Nanos] = lambda source: Nanos(0)
     offset_s: int = 0
 
 

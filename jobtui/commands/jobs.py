@@ -58,9 +58,9 @@ async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
     await reader.read_jobs()
     if chosen.asks_logs and not reader.logs_read:
         await reader.read_logs(None)
-    now_at = reader.session.store.now_at
-    context = JobContext(late_of=_late_of(reader), is_disputed=_is_disputed(reader), now_at=now_at)
-    return await print_jobs(reader, chosen.select(_known(reader), reader.now, context))
+    time_of = cache(lambda source: reader.session.store.now_at(source, reader.now))
+    look = JobContext(late_of=_late_of(reader), is_disputed=_is_disputed(reader), time_of=time_of)
+    return await print_jobs(reader, [*filter(chosen.test(look), _known(reader))])
 
 
 def _late_of(reader: Reader) -> Callable[[Job], str | None]:

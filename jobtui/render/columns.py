@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from jobtui.analysis.flags import JobContext, needs_person, waits_for
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.health import FAULTS
+from jobtui.model.health import FAULTS, ClockOf, here
 from jobtui.model.jobs import Job, JobStatus, age_s, status_since
 from jobtui.model.patterns import regex
 from jobtui.render.spans import Line, Piece
@@ -39,6 +39,7 @@ class RowContext(JobContext, frozen=True, kw_only=True):
     """
 
     now: Nanos
+    now_at: ClockOf = here
     relative: bool = True
     cause_of: Callable[[Job], str | None] = lambda job: None
     profile_of: Callable[[str], str] = lambda source: ""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from textual import on, work
 from textual.timer import Timer
 from textual.widget import Widget
@@ -108,7 +109,7 @@ class JobsFilteringScreen(FilteringScreen):
         """The test of the jobs shown by the times of their sources, None if all are."""
         if self._passes is None:
             return None if self.shows_hidden else lambda job: not job.is_quasi
-        return self._passes.test(time_of, self._lookup.context(), hidden=self.shows_hidden)
+        return self._passes.test(replace(self._lookup.context(), time_of=time_of), hidden=self.shows_hidden)
 
     def filter_bar(self) -> FilterBar:
         from jobtui.screens.command_table import complete_filter_at
@@ -123,6 +124,7 @@ class JobsScreen(JobsFilteringScreen):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._more = ""
+        self._before: Filter | None = None  # in effect until now, and hid the same jobs
         self._one_line = OneLine(shared.now_of)
         store = shared.store
         self._profiles = ProfileLines(
@@ -243,7 +245,7 @@ class JobsScreen(JobsFilteringScreen):
         open_screen(self.app, ScreenName.COLUMNS, self.shared, self.view(), self.show_view)
 
     def action_show_hidden(self) -> None:
-        self.shows_hidden = not self.shows_hidden
+        self.shows_hidden, self._before = not self.shows_hidden, None
         self.apply_filter()
 
     async def close_filter(self, bar: FilterBar, text: str) -> None:
@@ -328,5 +330,7 @@ class JobsScreen(JobsFilteringScreen):
         return View(self.filter_text, table.sorted_by, table.reverse, columns)
 
     def apply_filter(self) -> None:
-        ages = self._passes is not None and (self._passes.asks_time or self._passes.asks_logs)
-        self._table.set_filter(self.job_test(self._table.rows.time_of), ages=ages)
+        chosen, before, self._before = self._passes, self._before, self._passes
+        ages = chosen is not None and (chosen.asks_time or chosen.asks_logs)
+        narrows = chosen is not None and before is not None and not ages and chosen.narrows(before)
+        self._table.set_filter(self.job_test(self._table.rows.time_of), ages=ages, narrows=narrows)

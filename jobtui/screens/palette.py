@@ -12,7 +12,8 @@ from textual.content import Content
 from textual.widgets import Input
 
 from jobtui.actions import Action, Keymap, ScreenName, Topic, actions_at
-from jobtui.analysis.filter import RECORD_ONLY, FilterError, parse
+from jobtui.analysis.filter import FilterError, parse
+from jobtui.analysis.flags import JobContext
 from jobtui.model.health import contained
 from jobtui.render.text import show
 from jobtui.screens.base import LiveScreen
@@ -109,7 +110,7 @@ class JobProvider(LiveProvider):
             chosen = parse(query)
         except FilterError:
             return
-        found, test = 0, chosen.test(partial(shared.store.now_at, now=shared.now()), RECORD_ONLY)
+        found, test = 0, chosen.test(JobContext(time_of=partial(shared.store.now_at, now=shared.now())))
         jobs = tuple(shared.store.jobs.values())
         for at in range(0, len(jobs), SLICE):
             for job in filter(test, jobs[at : at + SLICE]):

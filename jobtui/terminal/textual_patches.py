@@ -49,6 +49,7 @@ _run_timer = Timer._run_timer
 
 
 def patch_textual() -> None:
+    textual.screen.UPDATE_PERIOD = 1 / 125  # type: ignore[misc]  # an answer may be painted in two steps
     Timer.__init__ = _begin_patched  # type: ignore[method-assign]
     MessagePump._dispatch_message = _dispatch_contained  # type: ignore[method-assign]
     textual.widget.compose = _compose_contained  # type: ignore[attr-defined, assignment]

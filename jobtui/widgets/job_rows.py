@@ -26,7 +26,7 @@ BULK = 4096
 """More changes than this at once rebuild the index."""
 SLICE_S = 0.01
 """How long a slice of work on a new order may take."""
-FIRST, TRIED, FIRST_S = 64, 2048, 0.03
+FIRST, TRIED, FIRST_S = 48, 8192, 0.03
 """How many rows show before all are looked at, if TRIED have so many; how long a key waits for them."""
 FRESH_S, LAST_S = 3_600, 86_400
 """A job that failed within FRESH_S comes before those that run. If nothing at all happened in that time, one
@@ -52,12 +52,14 @@ SLICE = 1024
 class Order(NamedTuple):
     """What to show, and in which order.
 
-    `sort` gives a job's key; None puts it last in either direction. `keep` tells whether it is shown at all.
+    `sort` gives a job's key; None puts it last in either direction. `keep` tells whether it is shown at all,
+    `ages` that this may change by time alone.
     """
 
     sort: Sort
     reverse: bool = False
     keep: Keep | None = None
+    ages: bool = False
 
 
 class RowIndex:
@@ -103,6 +105,7 @@ class RowIndex:
         return entry is not None
 
     def position(self, job_id: str) -> int | None:
+        """In which row a job is shown, None when it is not."""
         entry = self._entries.get(job_id)
         return self._index(self._shown.index(entry)) if entry is not None and self._shows(entry) else None
 
@@ -132,17 +135,22 @@ class RowIndex:
         return self
 
 
+Arranging = Generator[RowIndex | None, None, RowIndex]
+"""Yields after each slice of work: None, or once the first rows if enough of these pass."""
+
+
 def arranged(
     jobs: Mapping[JobId, Job],
     order: Order,
     whole: RowIndex | None,
-    held: str | None = None,
+    held: JobId | None = None,
     late: Collection[JobId] = (),
-) -> Generator[RowIndex | None, None, RowIndex]:
+    among: Iterable[JobId] | None = None,
+) -> Arranging:
     """An index of the jobs in an order. `whole` has all in that order; without one they are sorted.
 
-    It yields after each slice of work: None, or once the first rows if enough of these pass, also `held`.
-    Jobs that are `late` change meanwhile, and are not up to date in it.
+    First rows have `held`, if it passes. Jobs that are `late` change meanwhile, and are not up to date in the
+    index. Only jobs `among` those given may pass.
     """
     entries: list[Entry] = []
     for some in _slices(tuple(jobs.values()) if whole is None else ()):
@@ -150,9 +158,11 @@ def arranged(
         yield None
     pick = nlargest if order.reverse else nsmallest
     leading = pick(SLICE, entries) if whole is None else [*islice(whole.entries(), TRIED)]
-    tried = (at for *_, at in leading if at in jobs and _passes(jobs[at], order))
-    first = [*islice(tried, FIRST)]
-    first += tried if held not in (None, *first) else ()
+    held = held if held is not None and held in jobs and _passes(jobs[held], order) else None
+    first = list[JobId]()
+    for part in _slices(leading):
+        if among is None and (len(first) < FIRST or held not in (None, *first)):
+            first += [job.id for job in _passing([jobs[at] for *_, at in part if at in jobs], order)]
     if len(first) >= FIRST and held in (None, *first):
         index = RowIndex(order).take(leading) if whole is None else whole
         yield index.show(order, index.of(first))
@@ -162,14 +172,15 @@ def arranged(
             whole.take(part)
             yield None
     passing: list[JobId] = []
-    for some in _slices(tuple(jobs.values()) if order.keep is not None else ()):
+    known = jobs.values() if among is None else filter(None, map(jobs.get, among))
+    for some in _slices(tuple(known) if order.keep is not None else ()):
         passing += [job.id for job in _passing(some, order)]
         yield None
-    if len(passing) <= 4 * TRIED:
+    if len(passing) <= TRIED:
         return whole.show(order, whole.of(passing))
-    known, shown = frozenset(passing), list[Entry]()
+    wanted, shown = frozenset(passing), list[Entry]()
     for part in _slices(tuple(whole.entries())):  # in their order they are soon sorted
-        shown += [entry for entry in part if entry[-1] in known]
+        shown += [entry for entry in part if entry[-1] in wanted]
         yield None
     return whole.show(order, [entry for entry in shown if entry[-1] not in late] if late else shown)
 
@@ -227,25 +238,22 @@ class JobRows:
         self._failed: dict[JobId, Nanos] = {}
         self._newest_event = Nanos(0)
         self._on_top: set[JobId] = set()
-        self._index: RowIndex = RowIndex(Order(self._urgency))
-        self._wanted = self._index.order
+        self.index = RowIndex(Order(self.urgency))
+        """The rows shown."""
+        self._wanted = self.index.order
         self.has_more = False
         """Whether only the first rows are served by now."""
         self._lacks_jobs = False
         """Whether the index served is without some jobs: many came at once, or it has the first rows only."""
-        self._work: Generator[RowIndex | None, None, RowIndex] | None = None
+        self._work: Arranging | None = None
         self._late: set[JobId] = set()
-        self._ages = False
         self._is_urgent_first = True
         self._live_round, self._failed_round = _rounds(self._live), _rounds(self._failed)
         self._round = _rounds(self.jobs)
 
-    def __len__(self) -> int:
-        return len(self._index)
-
     @property
     def worst(self) -> Job | None:
-        return min((self.jobs[job_id] for job_id in self.needy), key=self._urgency, default=None)
+        return min((self.jobs[job_id] for job_id in self.needy), key=self.urgency, default=None)
 
     @property
     def is_sorting(self) -> bool:
@@ -276,10 +284,10 @@ class JobRows:
         changed = [job for job_id in before ^ self._on_top if (job := self.jobs.get(job_id))]
         if self._work is not None:
             self._late.update(job.id for job in changed)
-        return any([self._index.put(job) for job in changed])
+        return any([self.index.put(job) for job in changed])
 
     def _put(self, jobs: Iterable[Job]) -> bool:
-        known, put, stays, moved = self.jobs, self._index.put, self._stays, False
+        known, put, stays, moved = self.jobs, self.index.put, self._stays, False
         for job in jobs:
             before = known.get(job.id)
             if before is not None and stays(before, job):
@@ -293,21 +301,16 @@ class JobRows:
         """Whether it is plain at a glance that a job stays where it is: it had ended, as and when it did."""
         if job.ended_at is None or job.status in LIVE or _place_of(before) != _place_of(job):
             return False
-        order = self._index.order
+        order = self.index.order
         return self._is_urgent_first and _passes(before, order) is _passes(job, order)
 
-    def set_order(
-        self, sort: Sort | None, *, reverse: bool = False, keep: Keep | None = None, ages: bool = False
-    ) -> None:
-        """Show the jobs that `keep` lets pass, by this key; none stands for what needs a person first.
-
-        `ages` says that what passes may change by time alone.
-        """
-        self._ages = ages
+    def set_order(self, order: Order, *, narrows: bool = False) -> None:
+        """Show the jobs in this order. `narrows` says that only jobs pass that did before."""
         self.time_of.cache_clear()
-        self._wanted = Order(sort or self._urgency, reverse, keep)
+        self._wanted = order
         self._top()
-        self._work = self._arrange()
+        is_known = narrows and self._work is None and len(self.index) <= TRIED
+        self._work = self._arrange(self.index.window(0, TRIED) if is_known else None)
         self.work(FIRST_S)
 
     def work(self, slice_s: float = SLICE_S) -> bool:
@@ -316,16 +319,16 @@ class JobRows:
         try:
             while self._work is not None and not is_served:
                 if (first := next(self._work)) is not None:
-                    self._index, self.has_more, is_served = first, True, True
+                    self.index, self.has_more, is_served = first, True, True
                 if perf_counter() >= end:
                     break
         except StopIteration as done:
-            self._index, self._work, self.has_more, self._lacks_jobs = done.value, None, False, False
-            is_served = True
-            self._is_urgent_first = self._wanted.sort == self._urgency and not self._ages
+            self.index, self._work, is_served = done.value, None, True
+            self.has_more = self._lacks_jobs = False
+            self._is_urgent_first = self._wanted.sort == self.urgency and not self._wanted.ages
         except Exception as error:  # noqa: BLE001 - the order that was shown goes on being shown
             FAULTS.note(error, "sorting rows")
-            self._wanted, self._work = self._index.order, None
+            self._wanted, self._work = self.index.order, None
         return is_served
 
     def sweep(self) -> bool:
@@ -333,21 +336,14 @@ class JobRows:
         moved = False
         self.time_of.cache_clear()
         rounds = (*next(self._live_round), *next(self._failed_round))
-        for job_id in (*rounds, *(next(self._round) if self._ages else ())):
+        for job_id in (*rounds, *(next(self._round) if self._wanted.ages else ())):
             if job := self.jobs.get(job_id):
                 if job.status in LIVE:
                     self._judge(job)
                 else:
                     self._note_failure(job)
-                moved |= self._index.put(job)
+                moved |= self.index.put(job)
         return self._top() or moved
-
-    def position(self, job_id: JobId) -> int | None:
-        """In which row a job is shown, None when it is not."""
-        return self._index.position(job_id)
-
-    def window(self, start: int, stop: int) -> list[JobId]:
-        return self._index.window(start, stop)
 
     def _take(self, job: Job) -> None:
         before = self.jobs.get(job.id)
@@ -387,17 +383,15 @@ class JobRows:
         self.needy.discard(job_id)
         if self._work is not None:
             self._late.add(job_id)
-        return self._index.discard(job_id)
+        return self.index.discard(job_id)
 
-    def _arrange(self) -> Generator[RowIndex | None, None, RowIndex]:
+    def _arrange(self, among: Iterable[JobId] | None = None) -> Arranging:
         """Work out the wanted order of all jobs, of which some may change meanwhile."""
         self._late.clear()
-        is_sorted = self._index.order[:2] == self._wanted[:2]
-        whole = self._index if is_sorted and not self._lacks_jobs else None
+        is_sorted = self.index.order[:2] == self._wanted[:2]
+        whole = self.index if is_sorted and not self._lacks_jobs else None
         self._lacks_jobs = whole is None
-        held = self.jobs.get(self.held) if self.held is not None else None
-        awaited = held.id if held is not None and _passes(held, self._wanted) else None
-        index = yield from arranged(self.jobs, self._wanted, whole, awaited, self._late)
+        index = yield from arranged(self.jobs, self._wanted, whole, self.held, self._late, among)
         while self._late:
             for job_id in [self._late.pop() for _ in range(min(len(self._late), SWEPT))]:
                 if job := self.jobs.get(job_id):
@@ -407,7 +401,7 @@ class JobRows:
             yield None
         return index
 
-    def _urgency(self, job: Job) -> int:
+    def urgency(self, job: Job) -> int:
         """First what just failed and needs a person, what is live, what ended; in each the latest first."""
         if job.id in self._on_top:
             rank = 0

@@ -14,7 +14,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, MARGIN, TIMED, Column, RowContext, text_widths
 from jobtui.render.spans import Line
-from jobtui.widgets.job_rows import JobRows, Keep
+from jobtui.widgets.job_rows import JobRows, Keep, Order
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.row_view import Move
 
@@ -40,8 +40,7 @@ class JobTable(RecordTable[Job]):
         super().__init__(columns, context, attrgetter("id"))
         self.rows = JobRows(lambda: context().now, lambda *at: context().now_at(*at))
         """All its jobs, their counts, and which of them need a person."""
-        self._keep: Keep | None = None
-        self._ages = False
+        self._filter: tuple[Keep | None, bool] = (None, False)
         self._is_rearranged = True
         self._highlighted: JobId | None = None
         self._visible: list[JobId] = []
@@ -54,7 +53,7 @@ class JobTable(RecordTable[Job]):
 
     @property
     def count(self) -> int:
-        return len(self.rows)
+        return len(self.rows.index)
 
     @property
     def record(self) -> Job | None:
@@ -62,7 +61,7 @@ class JobTable(RecordTable[Job]):
 
     @property
     def cursor_id(self) -> JobId | None:
-        return next(iter(self.rows.window(self.cursor, self.cursor + 1)), None)
+        return next(iter(self.rows.index.window(self.cursor, self.cursor + 1)), None)
 
     @property
     def is_held(self) -> bool:
@@ -75,7 +74,7 @@ class JobTable(RecordTable[Job]):
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> None:
         jobs, gone = list(changed), list(gone)
-        before = len(self.rows)
+        before = len(self.rows.index)
         seen = (self._visible, self.cursor - self.top)
         moved = self.rows.apply(jobs, gone)
         self.marked.difference_update(gone)
@@ -88,7 +87,7 @@ class JobTable(RecordTable[Job]):
         if is_drawn or (self._visible, self.cursor - self.top) != seen:
             self._measured = []
             self.repaint()
-        if len(self.rows) != before:
+        if len(self.rows.index) != before:
             self.post_message(self.Recounted())
 
     def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
@@ -102,10 +101,10 @@ class JobTable(RecordTable[Job]):
         self._reorder()
         self.start_over()
 
-    def set_filter(self, keep: Keep | None, *, ages: bool = False) -> None:
-        """Show only jobs that pass; `ages` says that time alone may change which do."""
-        self._keep, self._ages = keep, ages
-        self._reorder()
+    def set_filter(self, keep: Keep | None, *, ages: bool = False, narrows: bool = False) -> None:
+        """Show only jobs that pass: time alone may change which (`ages`), all are shown now (`narrows`)."""
+        self._filter = (keep, ages)
+        self._reorder(narrows=narrows)
 
     def tick(self) -> None:
         """Update ages, and all that depends on them. To be called once a second."""
@@ -187,7 +186,7 @@ class JobTable(RecordTable[Job]):
             self._drawn.clear()
 
     def _renew_visible(self) -> None:
-        self._visible = self.rows.window(self.top, self.top + self.page)
+        self._visible = self.rows.index.window(self.top, self.top + self.page)
         if self._is_rearranged and self._visible and (self.rows.has_more or not self.rows.is_sorting):
             self._is_rearranged = False
             self._measure(only_more=False)
@@ -195,13 +194,12 @@ class JobTable(RecordTable[Job]):
             self._highlighted = under
             self.post_message(self.Highlighted(self.record))
 
-    def _reorder(self) -> None:
+    def _reorder(self, *, narrows: bool = False) -> None:
         self._is_rearranged = True
         column = next((column for column in JOB_COLUMNS if column.key == self.sorted_by), None)
         self.rows.held = JobId(self._held) if isinstance(self._held, str) else None
-        self.rows.set_order(
-            column.sort if column else None, reverse=self.reverse, keep=self._keep, ages=self._ages
-        )
+        sort = column.sort if column else self.rows.urgency
+        self.rows.set_order(Order(sort, self.reverse, *self._filter), narrows=narrows)
         self._work_on(PAINT_S if self.rows.has_more else WORK_EVERY_S)
         self._follow()
         self.repaint()
@@ -223,7 +221,7 @@ class JobTable(RecordTable[Job]):
         self._work_on()
 
     def _follow(self) -> None:
-        at = self.rows.position(JobId(self._held)) if isinstance(self._held, str) else 0
+        at = self.rows.index.position(JobId(self._held)) if isinstance(self._held, str) else 0
         if at is not None:
             self.follow(at)
         self.keep_in_view()

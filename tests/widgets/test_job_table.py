@@ -216,7 +216,7 @@ def test_the_order_is_a_fresh_sort(first: list[Any], then: list[Any], gone: set[
 
 
 def shown(rows: JobRows) -> list[JobId]:
-    return list(rows.window(0, 10_000))
+    return list(rows.index.window(0, 10_000))
 
 
 def settle(rows: JobRows) -> None:
@@ -241,7 +241,7 @@ def test_jobs_that_need_attention_come_first_then_live_then_ended(clock: FixedCl
     assert rows.needy == {job_id(4)}
     rows.apply(a_job(n, status=JobStatus.FAILED, ended_at=ago(n)) for n in (50, 51, 52, 53))
     assert shown(rows) == [job_id(n) for n in (5, 50, 51, 4, 52, 53, 6, 3, 1, 7, 2)]
-    rows.set_order(None, keep=lambda job: job.id not in map(job_id, (5, 50)))
+    rows.set_order(Order(rows.urgency, keep=lambda job: job.id not in map(job_id, (5, 50))))
     settle(rows)
     assert shown(rows)[:5] == [job_id(n) for n in (51, 52, 53, 4, 6)]
     rows.apply([a_job(51)], gone=[job_id(52)])
@@ -282,12 +282,12 @@ def test_a_job_begins_to_need_a_person_by_time_alone(clock: FixedClock) -> None:
 def test_a_filter_on_ages_drops_jobs_as_time_passes(clock: FixedClock) -> None:
     rows = JobRows(clock.now)
     rows.apply([a_job(n, status=JobStatus.COMPLETED, ended_at=ago(10 * n)) for n in range(5)])
-    rows.set_order(None, keep=lambda job: clock.now() - (job.ended_at or 0) < 35e9, ages=True)
+    rows.set_order(Order(rows.urgency, keep=lambda job: clock.now() - (job.ended_at or 0) < 35e9, ages=True))
     settle(rows)
-    assert len(rows) == 4
+    assert len(rows.index) == 4
     clock.advance(10)
     rows.sweep()
-    assert len(rows) == 3
+    assert len(rows.index) == 3
 
 
 def test_the_first_rows_of_a_filter_come_before_all_were_looked_at(
@@ -302,17 +302,17 @@ def test_the_first_rows_of_a_filter_come_before_all_were_looked_at(
     some, others, few = before[::2], before[1::2], before[-9:]
     cases = (None, some), (some[-1], before), (others[-1], some), (None, few), (None, before)
     for rows.held, passing in cases:
-        rows.set_order(None, keep=lambda job, known=frozenset(passing): job.id in known)  # type: ignore[misc]
-        assert shown(rows) == passing[: len(rows)], "the first of all that pass, whatever passed before"
-        assert len(rows) >= min(FIRST, len(passing))
+        rows.set_order(Order(rows.urgency, keep=lambda job, known=frozenset(passing): job.id in known))  # type: ignore[misc]
+        assert shown(rows) == passing[: len(rows.index)], "the first of all that pass, whatever passed before"
+        assert len(rows.index) >= min(FIRST, len(passing))
         assert rows.has_more is (passing is not few)
-        assert rows.held not in passing or rows.position(rows.held) is not None
+        assert rows.held not in passing or rows.index.position(rows.held) is not None
         settle(rows)
         assert (shown(rows), rows.has_more) == (passing, False)
     rows.held = None
     for reverse, wanted in ((False, before[::-1]), (True, before)):
-        rows.set_order(lambda job: job.ended_at, reverse=reverse)
-        assert (shown(rows), rows.has_more) == (wanted[: len(rows)], True)
+        rows.set_order(Order(lambda job: job.ended_at, reverse))
+        assert (shown(rows), rows.has_more) == (wanted[: len(rows.index)], True)
         settle(rows)
         assert (shown(rows), rows.has_more) == (wanted, False)
 
@@ -320,12 +320,13 @@ def test_the_first_rows_of_a_filter_come_before_all_were_looked_at(
 def test_changes_during_a_sort_are_not_lost(clock: FixedClock) -> None:
     rows, by_name = JobRows(clock.now), attrgetter("name")
     rows.apply([a_job(n, name=f"n{n:06d}") for n in range(2 * BULK)])
-    for keep in (None, lambda job: job.name < "o", lambda job: job.name > "m"):
-        rows.set_order(by_name, keep=keep)
+    few, fewer = (lambda job, first=first: job.name > first for first in ("z45", "z54"))
+    for keep in (None, lambda job: job.name < "o", lambda job: job.name > "m", few, fewer):
+        rows.set_order(Order(by_name, keep=keep), narrows=keep is fewer)
         for step in range(40):
             changed = [a_job(n, name=f"{'nz'[n % 2]}{n - step}") for n in range(step, step + 300)]
             rows.apply(changed, gone=[job_id(2 * BULK - step)])
             rows.work(0.0)
         settle(rows)
         wanted = sorted(filter(keep, rows.jobs.values()), key=attrgetter("name", "id"))
-        assert list(rows.window(0, 2 * BULK)) == [job.id for job in wanted]
+        assert list(rows.index.window(0, 2 * BULK)) == [job.id for job in wanted]
