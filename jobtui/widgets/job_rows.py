@@ -149,8 +149,7 @@ def arranged(
 ) -> Arranging:
     """An index of the jobs in an order. `whole` has all in that order; without one they are sorted.
 
-    First rows have `held`, if it passes. Jobs that are `late` change meanwhile, and are not up to date in the
-    index. Only jobs `among` those given may pass.
+    First rows have `held` if it passes. Jobs that are `late` are not up to date. None but `among` may pass.
     """
     entries: list[Entry] = []
     for some in _slices(tuple(jobs.values()) if whole is None else ()):
