@@ -72,7 +72,7 @@ def _counted(run: Callable[..., Awaitable[object]]) -> Any:
     return counted
 
 
-async def _rest(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
+async def _rest(min_sleep: float = 0.0, max_sleep: float = 5.0) -> None:
     """Wait until the event loop has nothing to do and no thread owes it an answer; `max_sleep` at most.
 
     Textual does this after each key, and judges by the time of the processor, which other programs change.
@@ -85,7 +85,7 @@ async def _rest(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
         quiet = 0 if ready or _asked_threads else quiet + 1
 
 
-async def _rest_and_timers(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
+async def _rest_and_timers(min_sleep: float = 0.0, max_sleep: float = 5.0) -> None:
     """`_rest`, also from the timers that are to ring at once: for a pause of the test itself."""
     await _rest()
     loop = asyncio.get_running_loop()

@@ -18,8 +18,8 @@ def tables_of(package: str, name: str, *, without: str = "") -> dict[str, Any]:
     """What `<name>.toml` in the folder of a package holds, but for the `[[tables]]` of one name."""
     import tomllib  # takes long, and most need no table
 
-    text, own = text_of(package, f"{name}.toml"), rf"(?ms)^\[\[{re.escape(without)}\]\]$.*?(?=^\[|\Z)"
-    return tomllib.loads(re.sub(own, "", text) if without else text)
+    tables = rf"(?ms)^\[\[{re.escape(without)}\]\]$.*?(?=^\[|\Z)"
+    return tomllib.loads(re.sub(tables, "", text_of(package, f"{name}.toml")))
 
 
 def home_of(kind: str) -> str:
