@@ -234,7 +234,7 @@ def _run(invocation: grammar.Invocation) -> int:
         looks = config.looks
         if (fps := looks.most_fps(os.environ)) and (looks.fps or "TEXTUAL_FPS" not in os.environ):
             os.environ["TEXTUAL_FPS"] = str(fps)  # which Textual reads when it is imported
-        os.environ.setdefault("ESCDELAY", "25")  # milliseconds to wait for the rest of a key; htop's default
+        os.environ.setdefault("ESCDELAY", "10")  # milliseconds to wait for the rest of a key; tmux's default
         from jobtui.app import run_app
 
         if code := run_app(session, open_at, title=title, profile=config.profile, words=words, looks=looks):

@@ -43,7 +43,6 @@ sys.exit(main())
 """
 """The program on a file system that does not answer, and a file that is there once it was asked."""
 
-
 WORDS = ["-m", "jobtui", "--srdb", str(CAPTURE), "--log", f"supervisor={CAPTURE / 'supervisor.log'}"]
 IGNORING: tuple[tuple[signal.Signals, ...], ...] = ((), (signal.SIGHUP,))
 
@@ -186,7 +185,6 @@ async def test_an_input_that_raises_costs_itself(
 
 COLOURS = re.compile(rb"\x1b\[[0-9;]*?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[0-9;]*m")
 OSC52 = re.compile(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07")
-
 
 SHOWN = ("-m", "jobtui", "--srdb", str(CAPTURE), "--at", "2026-11-20T21:00:00Z")
 

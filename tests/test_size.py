@@ -17,7 +17,6 @@ FUNCTION_LINES = 50
 PARTS = ("jobtui", "tests", "benchmarks", "release")
 FILES = sorted(path for part in PARTS for path in (ROOT / part).rglob("*.py"))
 
-
 BEGINS = re.compile(r"(?:async |def |class |@|[A-Za-z_]\w* ?[:=])")
 """Begins a statement of a module, whose parts have as many lines as it at most."""
 

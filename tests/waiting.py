@@ -12,7 +12,6 @@ STEP_S = 0.01
 LONG_S = 60.0
 """A wait ends when its condition holds; this is for what never comes, also on a machine that is busy."""
 
-
 NOT_YET = (LookupError, NoMatches)
 """What a condition may raise while the line, row or widget that it looks at is not there."""
 

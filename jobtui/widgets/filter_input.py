@@ -13,7 +13,7 @@ from jobtui.render.text import safe
 
 Completer = Callable[[str, int], tuple[int, int, Sequence[str]]]
 """The completer of the filter bar: start, end and text of a completion."""
-OFFERED_AFTER_S = 0.02
+OFFERED_AFTER_S = 0.01
 """How long after a key completions are looked for: by then the key is painted."""
 
 

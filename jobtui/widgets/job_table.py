@@ -24,6 +24,8 @@ TICKED = 4
 """Rows that may be painted in a second because of time alone; with more the ages go on by turns."""
 ROOM_S = 60.0
 """How long columns keep the room that they needed: rows come and go, and nothing should jump."""
+SPARE = 3
+"""Rows below the last that are known, too: the table shows them at once when a line below it closes."""
 WORK_EVERY_S, PAINT_S = 0.002, 0.05
 """Pause between two slices of work on a new order, and before the first while its first rows are painted."""
 
@@ -70,7 +72,7 @@ class JobTable(RecordTable[Job]):
 
     @property
     def visible_jobs(self) -> list[Job]:
-        return [self.rows.jobs[job_id] for job_id in self._visible]
+        return [self.rows.jobs[job_id] for job_id in self._visible[: self.page]]
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> None:
         jobs, gone = list(changed), list(gone)
@@ -186,7 +188,7 @@ class JobTable(RecordTable[Job]):
             self._drawn.clear()
 
     def _renew_visible(self) -> None:
-        self._visible = self.rows.index.window(self.top, self.top + self.page)
+        self._visible = self.rows.index.window(self.top, self.top + self.page + SPARE)
         if self._is_rearranged and self._visible and (self.rows.has_more or not self.rows.is_sorting):
             self._is_rearranged = False
             self._measure(only_more=False)

@@ -86,6 +86,20 @@ async def test_a_rotated_log_goes_on(tmp_path: Path, *, is_new: bool, is_emptied
     assert detail.job.native_status == "IDLE"
 
 
+ENDS = "".join(event(5, "2026-11-20 10:05:00Z", "Job terminated.", job=f"00{n}.000.000") for n in (8, 7))
+
+
+@pytest.mark.parametrize("is_rotated", [False, True], ids=["a hole at its end", "rotated within an event"])
+async def test_an_end_that_may_be_in_a_lost_part_is_missed(tmp_path: Path, *, is_rotated: bool) -> None:
+    path, text = tmp_path / "a.log", submitted() + executing() + ENDS
+    path.write_text(text[:-3] if is_rotated else text[:-90] + 90 * "\0")
+    if is_rotated:
+        path.rename(f"{path}.old")
+        path.write_text(text[-3:])
+    book, _ = book_of(*(batch.condor for batch in await all_of(CondorFile(path))))
+    assert book.detail(JobId("7.0@jobsub02.fnal.gov")).job.alert == "a part of its log is missing"  # type: ignore
+
+
 FORMS = table("condor_logs")
 HEADS, TOLD = FORMS["head"], FORMS["event"]
 

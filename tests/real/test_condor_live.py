@@ -204,7 +204,6 @@ JOBS: Mapping[str, Planted] = {
     for name, told in tomllib.loads(Path(__file__).with_name("condor_pool.toml").read_text()).items()
 }
 
-
 FORMS: Mapping[str, str] = {"classic": "", "XML": "log_xml = true", "JSON": "+UserLogUseXML = 2"}
 """The forms of event logs, each with what a submit file says to get it."""
 OF_DAG: Mapping[str, tuple[str, str, str]] = {

@@ -262,7 +262,6 @@ async def _catch_up(session: Session, system: SirepoSystem) -> None:
 
 pytestmark = pytest.mark.real
 
-
 SEEN_AT_ONCE_S = 0.6
 """The budget for following, 95 of 100 times."""
 

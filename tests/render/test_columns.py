@@ -51,7 +51,6 @@ FAILED = a_job(3, status=JobStatus.FAILED, ended_at=ago(120), error="no such ele
 DONE = a_job(4, status=JobStatus.COMPLETED, ended_at=ago(120), alert=None)
 BARE = Job(id=a_job(5).id, system="x", status=JobStatus.UNKNOWN, native_status="odd", source="y")
 
-
 JOBS_TOLD = {
     "stuck": STUCK, "running": RUNNING, "failed": FAILED, "done": DONE, "bare": BARE,
     "of days": a_job(6, started_at=ago(3 * 86_400)), "of years": a_job(7, started_at=ago(800 * 86_400)),

@@ -143,7 +143,6 @@ GIVEN = Allocation(
 OVER = Allocation(id=3, source="b", site_id=1, state="finished", nodes=8, start_at=ago(900), end_at=ago(300))
 REFUSED = Allocation(id=5, source="b", site_id=9, state="submit_failed", nodes=8, note="no budget")
 
-
 LOOK = ServerLook(NOW, {"b": ""}, {}, {("b", 1): "theta"})
 
 

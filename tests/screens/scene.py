@@ -37,7 +37,6 @@ FLAGS = {"sirepo_db": "--srdb", "logfile": "--log"}
 FAILED = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
 LAST = {"line": 88_214, "text": f"new status=error _ComputeJob({FAILED} u=EPRSqtUW running [_Op(run, pb5u)])"}
 
-
 TABLES = table("scene")
 
 

@@ -19,7 +19,6 @@ MERE_CHECKS = frozenset({"sbatch_agent_ready"})
 NEAR = 3 * SECOND
 """How far a server's line and the supervisor's may be apart: two clocks, rounding, the transfer."""
 
-
 T = TypeVar("T")
 _JID, _ADJACENT = Certainty.JID, Certainty.ADJACENT
 

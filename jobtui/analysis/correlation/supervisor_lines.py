@@ -40,7 +40,6 @@ _OF_A_JOB = frozenset(
      "slot_wait_job", "serial_mismatch"}
 )  # fmt: skip
 
-
 LATE = 600 * SECOND
 """A line is not about an op created up to this much later. A clock that was set back differs by more."""
 

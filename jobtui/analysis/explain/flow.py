@@ -63,7 +63,6 @@ FINAL_WORDS: Mapping[str, str] = {
     f"status {word}": word for word in ("completed", "error", "canceled", "missing", "job_run_purged")
 }
 
-
 RUN_FLOW: tuple[tuple[Mark, Mark], ...] = (
     (Mark.CREATED, Mark.REQUESTED),
     (Mark.ASSIGNED, Mark.CREATED),

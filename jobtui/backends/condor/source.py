@@ -157,6 +157,7 @@ class EventFollower(Follower[CondorFact]):
     def _leave(self, log: OpenLog[CondorFact], how: str) -> None:
         if isinstance(log.parser, EventParser):
             self._gathered.skip(log.parser.unfinished)
+            self._gathered.records += log.parser.torn if log.parser.unfinished else []
         super()._leave(log, how)
 
 
