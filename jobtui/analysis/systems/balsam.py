@@ -169,10 +169,10 @@ def _lost_event(state: str, changes: Sequence[StateChange]) -> str:
         return ""
     if not changes or changes[-1].after != state:
         return f"the event by which it became {state} was not read"
-    for one, later in pairwise(changes[::-1]):
-        if later.after != one.before:
-            return f"an event between {later.after} and {one.before} was not read"
-        if one.after == "RUNNING":
+    for newer, older in pairwise(changes[::-1]):
+        if older.after != newer.before:
+            return f"an event between {older.after} and {newer.before} was not read"
+        if newer.after == "RUNNING":
             break
     return ""
 
