@@ -308,7 +308,7 @@ class JobRows:
         self.time_of.cache_clear()
         self._wanted = order
         self._top()
-        is_known = narrows and self._work is None and len(self.index) <= TRIED
+        is_known = narrows and self._work is None and not self.has_more and len(self.index) <= TRIED
         self._work = self._arrange(self.index.window(0, TRIED) if is_known else None)
         self.work(FIRST_S)
 
