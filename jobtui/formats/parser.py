@@ -118,6 +118,7 @@ class LogParser:
         self.clock = LogClock()
         self._source = source
         self._format = load("sirepo")
+        self._match = self._format.match
         self._newest = Nanos(0)
         self._stamp: tuple[str, Nanos | None, int | None] = "", None, None
         self._held = Bounded[str, str](CONTAINERS_KEPT)
@@ -140,7 +141,7 @@ class LogParser:
         count, lines = sift(block, self._format)
         for number, start, text in lines:
             try:
-                self._read(text.decode("utf-8", "replace"), line + number, offset + start)
+                self._read(text.decode("utf-8", "replace").rstrip("\r"), line + number, offset + start)
             except Exception as error:  # noqa: BLE001 - it costs this line
                 why = FAULTS.note(error, "reading a line").words
                 skips.append(Skip(f"{self._source}:{line + number}", why))
@@ -165,30 +166,27 @@ class LogParser:
         A fault of ours is raised.
         """
         records = self._begin(at or Nanos(0))
-        self._read(text, line, offset, at, pid)
+        self._read(text.rstrip("\r"), line, offset, at, pid)
         return records
 
-    def _read(self, text: str, line: int, byte: int, at: Nanos | None = None, pid: int | None = None) -> None:
-        parts = split(text.rstrip("\r"))
-        if parts is None:
-            return
-        if parts[1] == "_write" and (forwarded := _FORWARDED.match(parts[2])):
-            self._read_forwarded(forwarded[1], forwarded[2], line, byte)
-        else:
-            self._add(parts, line, byte, at, pid)
-
-    def _add(
+    def _read(
         self,
-        parts: tuple[str | None, str, str, str],
+        text: str,
         line: int,
         offset: int,
-        at: Nanos | None,
-        pid: int | None,
+        at: Nanos | None = None,
+        pid: int | None = None,
         container: str | None = None,
     ) -> bool:
         """Add the record of a line; False if its message has no shape."""
+        parts = split(text)
+        if parts is None:
+            return False
         stamp, func, message, head = parts
-        matched = self._format.match(message, func, head)
+        if func == "_write" and container is None and (forwarded := _FORWARDED.match(message)):
+            self._read_forwarded(forwarded[1], forwarded[2], line, offset)
+            return True
+        matched = self._match(message, func, head)
         if matched is None:
             return False
         if stamp:
@@ -223,8 +221,8 @@ class LogParser:
         starts = [found.start() for found in _INNER.finditer(text)]
         for start, end in pairwise([*starts, len(text)]):
             is_last = end == len(text)
-            parts = split(text[start : sure_end if is_last else end])
-            is_record = parts is not None and self._add(parts, line, offset, None, None, container)
+            part = text[start : sure_end if is_last else end]
+            is_record = self._read(part, line, offset, container=container)
             if is_last and not is_record:
                 rest = text[start:]
         if 0 < len(rest) <= MATCH_LIMIT:

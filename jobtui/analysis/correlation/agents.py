@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable
-from operator import itemgetter
 
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
-from jobtui.model.ids import AgentPrefix, ContainerName, Uid, split_container
+from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, ContainerName, Uid, split_container
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import UNWANTED_ENDS, Agent, AgentFacts, AgentState, HeldOp
 
@@ -29,8 +28,8 @@ _COPY = re.compile(r"/user/(?P<uid>\w{8})/agent-sbatch/(?P<host>[^/]+)", re.ASCI
 FALLS_KEPT = 12
 _UNKNOWN = AgentState.UNKNOWN
 
-AgentKey = tuple[str | None, str | None, str | None, str | None]
-_key_in = itemgetter("driver", "a", "k", "u")
+_BETWEEN = re.compile(r"\(a=| [ku]=")
+"""What is between driver, agent, kind and user where a driver's line names its agent."""
 
 
 class AgentTrack(AgentFacts, eq=False, kw_only=True):
@@ -121,7 +120,8 @@ class Agents:
 
     def __init__(self, origin: Callable[[str], str]) -> None:
         self._origin = origin
-        self._tracks = Bounded[AgentKey, AgentTrack](AGENTS_KEPT)
+        self._tracks = Bounded[str, AgentTrack](AGENTS_KEPT)
+        """By how a driver's line names its agent, `LocalDriver(a=3jJv k=sequential u=hZk9`."""
         self._by_process = Bounded[tuple[str, str | None, int | None], AgentPrefix](PROCESSES_KEPT)
         self._logs = Bounded[tuple[AgentPrefix, str], tuple[str, int]](PROCESSES_KEPT)
         self._lives: dict[str, int] = {}
@@ -139,35 +139,34 @@ class Agents:
         self._by_process.put_before(other._by_process)
         self._logs.put_before(other._logs)
 
-    def items(self) -> Iterable[tuple[AgentKey, AgentTrack]]:
+    def items(self) -> Iterable[tuple[str, AgentTrack]]:
         return self._tracks.items()
 
     def of_driver(self, record: LogRecord) -> AgentTrack:
-        fields = record.fields
-        key = _key_in(fields)
-        track = self._tracks.get(key)
-        if track is None:
-            driver, agent, kind, uid = (part or "" for part in key)
-            prefix, life = AgentPrefix(agent), self._lives.get(self._origin(record.source), 0)
-            track = self._tracks[key] = AgentTrack(
-                agent=prefix, driver=driver, kind=kind, uid=uid, supervisor=record.source, life=life
-            )
-            for (known, user), log in self._logs.items():
-                if known == prefix and (not user or user.startswith(uid)):
-                    track.learn_log(*log)
-        track.held = fields["held"] or ""
+        key = record.fields["agent"] or ""
+        track = self._tracks.get(key) or self._begun(key, record.source)
+        track.held = record.fields["held"] or ""
+        return track
+
+    def _begun(self, key: str, source: str) -> AgentTrack:
+        driver, agent, kind, uid = (*_BETWEEN.split(key), "", "", "")[:4]
+        life = self._lives.get(self._origin(source), 0)
+        track = self._tracks[key] = AgentTrack(
+            agent=AgentPrefix(agent), driver=driver, kind=kind, uid=uid, supervisor=source, life=life
+        )
+        for (known, user), log in self._logs.items():
+            if known == agent and (not user or user.startswith(uid)):
+                track.learn_log(*log)
         return track
 
     def with_prefix(self, agent: AgentPrefix, uid: str = "") -> AgentTrack | None:
-        for (_, prefix, _, user), track in reversed(self._tracks.items()):
-            if prefix == agent and (not uid or uid.startswith(user or "")):
-                return track
-        return None
+        alike = (t for t in reversed(self._tracks.values()) if t.agent == agent)
+        return next((t for t in alike if uid.startswith(t.uid[:PREFIX_LENGTH]) or not uid), None)
 
     def in_container(self, container: str) -> AgentTrack | None:
         return next((t for t in reversed(self._tracks.values()) if t.container == container), None)
 
-    def replaced(self) -> dict[AgentKey, int]:
+    def replaced(self) -> dict[str, int]:
         """How many agents of the same container and supervisor came before each agent, by key."""
         counts: dict[tuple[str | None, str | None, str, int], int] = {}
         found = {}
