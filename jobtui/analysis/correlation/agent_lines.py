@@ -85,8 +85,7 @@ class AgentPass:
 
     def retry(self, prefix: str) -> None:
         for number in self._waiting_of.pop(prefix, ()):
-            waiting = self._waiting.pop(number, None)
-            if waiting is not None:
+            if (waiting := self._waiting.pop(number, None)) is not None:
                 self._of_op(number, *waiting)
 
     def _of_op(self, number: int, record: LogRecord, followers: Sequence[LogRecord] = ()) -> None:
@@ -148,7 +147,9 @@ class AgentPass:
     def _remember(self, number: int, record: LogRecord, op: OpTrack | None) -> None:
         """Remember the op that a process writes of, unless a later line of it has set another one."""
         key = _process(record)
-        if (before := self._last.get(key)) is None or before.number <= number:
+        before = self._last.get(key)
+        # A run that arrives kills the one before it, and then starts
+        if record.shape != "job_cmd_killed" and (before is None or before.number <= number):
             self._last[key] = _LastOp(number, record.at, op)
 
     def _after_last(self, record: LogRecord) -> None:

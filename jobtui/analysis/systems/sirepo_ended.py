@@ -45,8 +45,7 @@ def completed(case: Case) -> Finding:
 
 def agent_failed(case: Case) -> Finding | None:
     """A run that was given up because its agent did not start."""
-    error = _error(case)
-    if not _AGENT_START.search(error):
+    if not _AGENT_START.search(_error(case)):
         return None
     return Finding(
         Code.AGENT_NEVER_STARTED,
@@ -337,9 +336,8 @@ ENDED_RULES: dict[JobStatus, tuple[Rule, ...]] = {
 
 
 def _error(case: Case) -> str:
-    if case.record is not None and case.record.error:
-        return case.record.error
-    return (case.run.error if case.run is not None else None) or ""
+    errors = (one.error for one in (case.record, case.run) if one is not None)
+    return next(filter(None, errors), "")
 
 
 def _is_short(case: Case) -> bool:

@@ -244,7 +244,8 @@ def agent_gone(case: Case) -> Finding | None:
         again = "a new agent that was asked did not know it"
         sentence = f"Its agent went away{case.ago(gone)} while it had the run; {again}."
         return Finding(Code.AGENT_LOST, sentence, CERTAIN, (gone, answer))
-    is_asked_about = any(op.name == "run_status" and (op.replies or op.result) for op in case.later)
+    asked = [op for op in case.later if op.name == "run_status"]
+    is_asked_about = any(op.replies or op.result not in (None, "error") for op in asked)
     if gone is None or case.is_sbatch or is_asked_about:
         return None
     doubts = [words for words, applies in LOSS_DOUBTS if applies(case, gone)]

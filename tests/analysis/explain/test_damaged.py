@@ -215,27 +215,27 @@ def test_a_refused_run_may_have_been_followed_by_another(is_read: bool) -> None:
     assert verdict.blind_spots
 
 
-LATER = b"Nov 20 20:36:00 %d     0 sirepo/job_supervisor.py:254:receive ServerReq(api_runSimulation, %s)\n"
-
-
-def after_the_agent_went(exit_code: bytes, later_pid: int | None) -> Verdict:
-    """A run whose agent exited; then a line of the same supervisor, of another one, or nothing."""
-
-    def spoil(log: bytes) -> bytes:
-        log, count = re.subn(rb"returncode=-15", b"returncode=" + exit_code, log)
-        assert count == 1
-        pid = int(log.split()[3]) if later_pid == 0 else later_pid
-        return log if pid is None else log + LATER % (pid, b"StzHxY0f-aaaaaaaa-animation")
-
-    play = played("stale-record", 5, DriverName.LOCAL, 130)
-    return explain(play.evidence(without(r":kill ", "init_module", "default_command"), spoil))
+LATER = rb"""254:receive ServerReq(api_runSimulation, StzHxY0f-aaaaaaaa-animation)
+1276:__init__ _Op(run_status, zzzz) runDir=/srv/db/user/\1/myapp/\2/\3
+263:receive ServerReq(api_runStatus, \1-\2-\3) error='PKDict' object has no attribute 'activePlan'
+"""
 
 
 @each(*ROWS["agents that are lost"])
 def test_an_agent_is_lost_for_sure_only_where_its_supervisor_went_on(
     exit_code: str, later_pid: int, doubt: str
 ) -> None:
-    verdict = after_the_agent_went(exit_code.encode(), None if later_pid < 0 else later_pid)
+    """Its agent exited; then requests, one of which fails, reach its supervisor (0), another, none (-1)."""
+    play = played("stale-record", 5, DriverName.LOCAL, 130)
+
+    def spoil(log: bytes) -> bytes:
+        log, count = re.subn(rb"returncode=-15", b"returncode=" + exit_code.encode(), log)
+        assert count == 1
+        head = b"Nov 20 20:36:00 %d     0 sirepo/job_supervisor.py:" % (later_pid or int(log.split()[3]))
+        later = re.sub(rb"(\w+)-(\w+)-(\w+)", LATER, play.jid.encode()).splitlines(keepends=True)
+        return log + b"".join(head + line for line in later if later_pid >= 0)
+
+    verdict = explain(play.evidence(without(r":kill ", "init_module", "default_command"), spoil))
     assert verdict.code is Code.AGENT_LOST
     assert (verdict.confidence >= CONFIDENT) is (not doubt), verdict
     assert any(doubt in spot for spot in verdict.blind_spots) or not doubt
