@@ -68,14 +68,6 @@ class Reference(NamedTuple):
     why: str
 
 
-class _Shape(NamedTuple):
-    pattern: str
-    target: Target
-    weight: float
-    why: str
-    form: str
-
-
 _FORMS = {
     "JID": JID,
     "UID": UID,
@@ -86,9 +78,10 @@ _FORMS = {
 }
 
 
-def _shape(pattern: str, target: str, weight: float, why: str, form: str = r"\1") -> _Shape:
+def _shape(pattern: str, target: str, weight: float, why: str, form: str = r"\1") -> tuple[str, Reference]:
+    """The pattern of a shape, and its reference, whose text is made of what the pattern matches."""
     written = re.sub(r"%([A-Z]+)%", lambda named: _FORMS[named[1]], pattern)
-    return _Shape(written, Target[target], weight, why, form)
+    return written, Reference(Target[target], form, weight, why)
 
 
 _SHAPES = tuple(_shape(**one) for one in tables_of("jobtui.analysis", "find")["shape"])
@@ -109,9 +102,9 @@ def references(thing: str) -> Iterator[Reference]:
         words = [re.sub(r"^([A-Za-z][\w.-]*):\d+$", r"\1", word.strip("\"'`,;:<>")) for word in line.split()]
         if len(words) == 1 or any(all(map(is_one, words)) for is_one in _LISTED):
             yield from (reference for word in filter(None, words) for reference in _bare(word))
-    for pattern, target, weight, why, form in _SHAPES:
+    for pattern, reference in _SHAPES:
         for found in re.finditer(pattern, text, re.ASCII):
-            yield Reference(target, found.expand(form), weight, why)
+            yield reference._replace(text=found.expand(reference.text))
 
 
 def is_path(thing: str) -> bool:
@@ -384,10 +377,11 @@ class _Search:
         return tuple(best[:MAX_CANDIDATES])
 
     def _add(self, kind: str, id_: str, score: float, why: str, job: JobId | None = None) -> None:
+        score = round(score, 3)
         self.surest = max(self.surest, score)
         key = (kind, id_, job)
         if key not in self.found or self.found[key].score < score:
-            self.found[key] = Candidate(kind, id_, round(score, 3), why, job)
+            self.found[key] = Candidate(kind, id_, score, why, job)
 
     def _shared(self, score: float, why: str, count: int, what: str) -> tuple[float, str]:
         if count < 2:

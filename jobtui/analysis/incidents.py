@@ -14,11 +14,11 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, happened_at
 from jobtui.model.memory import Seen
 from jobtui.model.ops import Op
-from jobtui.model.verdicts import NOT_SURE, Code, Concern, Verdict
+from jobtui.model.verdicts import Code, Concern, Verdict
 
-SHARED_BY, GOOD_AT_MOST = 0.8, 0.5
+LEAST_SHARE, MOST_OF_GOOD = 0.8, 0.5
 """A fact is reported if at least this share of the group has it, and at most this share of the good jobs."""
-COMPARED, CHANCE = 5, 0.01
+FEWEST_COMPARED, MOST_CHANCE = 5, 0.01
 """A fact needs at least this many jobs on either side, and a p-value below this (Fisher's exact test)."""
 QUIET_S = 30 * 60
 """An incident without a failure for less than this may be ongoing."""
@@ -92,15 +92,14 @@ class SharedLine(NamedTuple):
 class Incident(NamedTuple):
     """Jobs that failed in the same way, earliest first, and the known `times` of their failures.
 
-    `codes` counts their verdicts, the most frequent first; this one is `code`. `confidence` is the lowest of
-    them. `doubtful` counts those in doubt: a source cannot be trusted now, or sources disagree. `sentence` is
-    that of one job, `shape` the steps of their latest runs. `is_live`: some are stuck now. `text` is why
-    the first failed, `seen` what the memory knows of that.
+    `codes` counts their verdicts, the most frequent first, of which `verdict` is one. `confidence` is the
+    lowest of all. `doubtful` counts those in doubt: a source cannot be trusted now, or sources disagree.
+    `shape` are the steps of their latest runs. `is_live`: some are stuck now. `text` is why the first failed,
+    `seen` what the memory knows of that.
     """
 
-    code: str
     codes: tuple[tuple[str, int], ...]
-    sentence: str
+    verdict: Verdict
     cause: SharedLine
     error: str
     shape: tuple[Mark, ...]
@@ -276,9 +275,8 @@ def _incident(group: Sequence[tuple[Sample, Verdict]], good: Mapping[str, Counte
     samples, verdicts = [sample for sample, _ in ordered], [verdict for _, verdict in ordered]
     codes = Counter(verdict.code for verdict in verdicts).most_common()
     return Incident(
-        code=codes[0][0],
         codes=tuple(codes),
-        sentence=next(verdict.sentence for verdict in verdicts if verdict.code == codes[0][0]),
+        verdict=next(verdict for verdict in verdicts if verdict.code == codes[0][0]),
         cause=_cause(samples, verdicts),
         error=kind.error,
         shape=kind.shape,
@@ -299,7 +297,7 @@ def _cause(samples: Sequence[Sample], verdicts: Sequence[Verdict]) -> SharedLine
     failing = [one.text for one in causes if not one.is_end or len(causes) == len(verdicts)]
     errors = [text for one in samples if (text := one.job.error or one.job.alert)]
     alike: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    lines = failing or errors or [one.sentence.partition(NOT_SURE)[0] for one in verdicts]
+    lines = failing or errors or [one.claim for one in verdicts]
     for line in lines:
         alike[signature(line)][line] += 1
     common, most = max(alike.items(), key=lambda one: one[1].total())
@@ -309,14 +307,14 @@ def _cause(samples: Sequence[Sample], verdicts: Sequence[Verdict]) -> SharedLine
 def _shared(group: Sequence[Sample], good: Mapping[str, Counter[str]]) -> Iterable[SharedFact]:
     for name, fact in FACTS.items():
         value, count = Counter(map(fact, group)).most_common(1)[0]
-        if value is None or count < SHARED_BY * len(group):
+        if value is None or count < LEAST_SHARE * len(group):
             continue
         elsewhere, known = good[name][value], good[name].total()
         if name in CAUSES:
             yield SharedFact(name, value, count)
         elif (
-            min(len(group), known) >= COMPARED
-            and elsewhere <= GOOD_AT_MOST * known
-            and by_chance(count, len(group), elsewhere, known) < CHANCE
+            min(len(group), known) >= FEWEST_COMPARED
+            and elsewhere <= MOST_OF_GOOD * known
+            and by_chance(count, len(group), elsewhere, known) < MOST_CHANCE
         ):
             yield SharedFact(name, value, count, elsewhere, known)

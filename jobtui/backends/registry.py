@@ -74,6 +74,8 @@ class SourceType(NamedTuple):
     in_parts: bool = False
     """Whether each of its sources has only a part of what is known of a job."""
     is_journal: bool = False
+    misses: str = ""
+    """What is not found in it, and what to do; `doctor` says so."""
     script_rank: int = 0
     """Its rank in the search for scripts. Sources that keep scripts byte for byte come first."""
     found: tuple[str, str] = ("", "")
@@ -161,6 +163,7 @@ ELASTIC_LOGS = SourceType(
     "elastic", Gives.LOGS, partial(parsed_in, ".elastic"), ".elastic.source", period_s=5.0, addressed=True,
     takes_login=True, with_others=lambda spec, values: spec._replace(units=values("journal_unit")),
     is_journal=True,
+    misses="in a text field an id joined to a word, as x:ID, may not be found; logs UNIT --grep ID finds it",
 )
 ELASTIC_JOBS = SourceType(
     "elastic_jobs", "elastic_jobs", "URL/INDEX?preset=NAME",

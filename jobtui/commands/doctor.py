@@ -233,6 +233,7 @@ async def _examine_journal(finding: Check, reader: Reader) -> None:
         return
     finding.faults += _journal_faults(journal)
     finding.remarks[:0] = _journal_remarks(journal, reader.now)
+    finding.remarks += filter(None, (of_kind(finding.source.kind).misses,))
     finding.newest_at = journal.newest_at
     try:
         most = min(SAMPLE_ENTRIES, finding.source.records)

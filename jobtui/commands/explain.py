@@ -34,7 +34,7 @@ async def run(reader: Reader) -> Exit:
         if reader.context.flag("brief"):
             yield from verdicts.brief_lines(job, verdict)
             return
-        whole = (headline(job), *verdicts.verdict_lines(verdict, width))
+        whole = (headline(job), *verdicts.verdict_lines(verdict, reader.now, width))
         yield from first("\n".join(whole).split("\n"), reader.context)
 
     return Report(

@@ -65,23 +65,18 @@ LAST_ROWS, SINCE_ROWS = 2 * STEPS_KEPT, 10_000
 """How many rows of an engine are read of a job, without and with a time; of an op 200 are kept."""
 
 
-async def with_continuations(lines: Sequence[JobLine], session: Session) -> list[JobLine]:
+async def with_continuations(lines: Sequence[JobLine], session: Session, unread: set[str]) -> list[JobLine]:
     """The lines, each followed by those that continue it in its file: tracebacks, output of programs.
 
-    If a file can no longer be read, or has other lines there now, its lines have none.
+    If a file can no longer be read, or has other lines there now, its lines have none. `unread` are the
+    journals that failed at the last call: what they lack is reported once while they do.
     """
-    job_reader = session.job_reader()
-    journals: list[Journal] = []
-    if any(line.cursor is not None for line in lines):
-        from jobtui.logs.journal import journals_of  # few lines are of journals
-
-        journals = [*journals_of(session.sources)]
-    entries = await _in_journals(journals, lines)
+    job_reader, entries = session.job_reader(), await _in_journals(session, lines, unread)
     found: list[JobLine] = []
     async with job_reader.holding_logs():
         for line in lines:
             record: Sequence[RawLine] = ()
-            if line.cursor is not None and journals:
+            if line.cursor is not None:
                 record = [RawLine(None, 0, text) for text in entries.get(line.cursor, ())]
             else:
                 with suppress(Unreadable):
@@ -90,18 +85,24 @@ async def with_continuations(lines: Sequence[JobLine], session: Session) -> list
     return found
 
 
-async def _in_journals(journals: "Sequence[Journal]", lines: Sequence[JobLine]) -> dict[str, list[str]]:
+async def _in_journals(session: Session, lines: Sequence[JobLine], unread: set[str]) -> dict[str, list[str]]:
     streams: dict[str, dict[str, int]] = {}
     for line in lines:
         if line.cursor is not None:
             streams.setdefault(line.source, {})[line.cursor] = line.offset
     found: dict[str, list[str]] = {}
+    if not streams:
+        return found
+    from jobtui.logs.journal import journals_of  # few lines are of journals
+
     for source, wanted in streams.items():
-        for journal in journals:
+        for journal in journals_of(session.sources):
             with suppress(SourceError):
                 found |= await journal.continuations(source, wanted)
-        if alone := len(wanted.keys() - found):
+        alone = len(wanted.keys() - found)
+        if alone and source not in unread:
             complain(f"{source}: lines whose further lines, such as tracebacks, were not read: {alone:,}")
+        (unread.add if alone else unread.discard)(source)
     return found
 
 
@@ -311,7 +312,7 @@ def _of_ops(
     """A function that gives the chosen lines of ops and their jobs, at each call only new ones."""
     session, is_all = reader.session, reader.follows or reader.context.flag("grep")
     most = 0 if is_all else reader.context.most or 0  # lines that continue others are not read
-    seen, held = set[tuple[str, int, str]](), dict[tuple[str, int, str], JobLine]()
+    seen, held, unread = set[tuple[str, int, str]](), dict[tuple[str, int, str], JobLine](), set[str]()
 
     def take(changes: Changes | None = None) -> None:
         for job_id, ops in ops_of().items():
@@ -326,7 +327,7 @@ def _of_ops(
         held.clear()
         at = [number for number, line in enumerate(lines) if chosen(line)][-most:][:1] if most else []
         before, last = lines[: sum(at)], lines[sum(at) :]  # a line may say what is secret in the next
-        lines = [*before, *await with_continuations(last, session)]
+        lines = [*before, *await with_continuations(last, session, unread)]
         return [line for line in masked(lines) if chosen(line)]
 
     session.store.subscribe(take)  # of an op only the last lines are kept

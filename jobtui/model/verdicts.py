@@ -81,8 +81,6 @@ class Code(StrEnum):
     UNKNOWN = "unknown", Concern.OPEN
 
 
-NOT_SURE = " Not sure: "
-"""Joins the sentence of a verdict to what makes it doubtful."""
 RELIABLE = 0.8
 """A verdict of at least this confidence can be relied on."""
 
@@ -224,6 +222,11 @@ class RunHistory(NamedTuple):
     good_job: str | None = None
 
 
+def doubt_words(doubts: tuple[str, ...]) -> str:
+    """What is added to the sentence of a verdict that is in doubt."""
+    return f" Not sure: {'; '.join(doubts)}." if doubts else ""
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to "what is the matter with this job".
 
@@ -257,6 +260,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def concern(self) -> Concern:
         return self.code.concern
+
+    @property
+    def claim(self) -> str:
+        """Its sentence without its doubts."""
+        return self.sentence.removesuffix(doubt_words(self.doubts))
 
     @property
     def is_reliably_bad(self) -> bool:

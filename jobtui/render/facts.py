@@ -25,7 +25,7 @@ def status_words(job: Job, now: Nanos, *, absolute: bool | None) -> Line:
     person = (Piece(f"{NEEDS_PERSON_GLYPH} ", NEEDS_PERSON_STYLE),) if needs_person(job, now) else ()
     at, since = status_since(job), ""
     if at is not None and absolute:
-        since = f" {'since' if job.status.is_live else 'at'} {clock_time(at)}{Zone.mark()}"
+        since = f" {'since' if job.status.is_live else 'at'} {clock_time(at, now)}{Zone.mark()}"
     elif at is not None and absolute is not None:
         lasts = age(max(0.0, seconds_between(at, now)))
         since = f" for {lasts}" if job.status.is_live else f" {lasts} ago"

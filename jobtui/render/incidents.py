@@ -6,7 +6,6 @@ from jobtui.analysis.incidents import EarlierFailures, Incident, Incidents, Shar
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.numbers import counted
-from jobtui.model.verdicts import NOT_SURE
 from jobtui.render.json_output import fields_of
 from jobtui.render.memory import seen_record, seen_words
 from jobtui.render.spans import Paragraph, bars
@@ -26,7 +25,7 @@ def incident_lines(one: Incident, now: Nanos) -> Iterator[str]:
     """A group: how many, since when, why, what they share, which to look at first."""
     count = len(one.jobs)
     style = "error" if one.is_ongoing(now) else "warning"
-    yield paint(f"{count:,} × {one.code}  {_span(one, now)}".rstrip(), style)
+    yield paint(f"{count:,} × {one.verdict.code}  {_span(one, now)}".rstrip(), style)
     yield f"{INDENT}{_why(one)}"
     if doubt := _doubt(one):
         yield f"{INDENT}{doubt}"
@@ -42,7 +41,7 @@ def _why(one: Incident) -> str:
     """One line that says why; how many of several jobs it is of, where that is not all."""
     text, count, of = one.cause
     if len(one.jobs) == 1:  # the line and its place, without the words before it
-        text, claim = text.removesuffix("."), one.sentence.partition(NOT_SURE)[0]
+        text, claim = text.removesuffix("."), one.verdict.claim
         _, found, rest = claim.partition(f": {text}")
         return show((text + rest).removesuffix(".") if found else text if text in claim else claim)
     part = f"{count:,} of {of:,}" if of == len(one.jobs) else f"in {count:,} of {counted(of, 'output')} read"
@@ -88,7 +87,7 @@ def _codes(one: Incident) -> str:
 def _doubt(one: Incident) -> str:
     """What is doubtful about a single one, or how many of several are in doubt."""
     if len(one.jobs) == 1:
-        return show(one.sentence.partition(NOT_SURE)[2])
+        return show("; ".join(one.verdict.doubts))
     return f"not sure of {one.doubtful:,} of them" if one.doubtful else ""
 
 
@@ -103,10 +102,10 @@ def _span(one: Incident, now: Nanos) -> str:
 
 def incident_record(one: Incident, now: Nanos) -> dict[str, object]:
     return {
-        "verdict": one.code,
+        "verdict": one.verdict.code,
         "verdicts": dict(one.codes),
         "count": len(one.jobs),
-        **fields_of(one, "sentence"),
+        **fields_of(one.verdict, "sentence"),
         "confidence": round(one.confidence, 2),
         **fields_of(one, "doubtful error"),
         "cause": fields_of(one.cause, "text count=jobs of"),
@@ -156,7 +155,7 @@ def _labelled(label: str, words: str, style: str = "") -> Paragraph:
 
 
 def incident_report(one: Incident, now: Nanos) -> Iterator[str]:
-    yield f"# {len(one.jobs):,} × {code(one.code)}, {to_rfc3339(now)}"
+    yield f"# {len(one.jobs):,} × {code(one.verdict.code)}, {to_rfc3339(now)}"
     yield ""
     for part in incident_facts(one, now):
         yield f"- {code(' '.join(part.text.split()))}"

@@ -218,10 +218,14 @@ class Zone:
         return _broken_down(at).tm_gmtoff if cls.is_local else 0
 
 
-def clock_time(at: Nanos | None, *, millis: bool = False) -> str:
-    """Time of day in the zone of `Zone`, "14:20:31" or "14:20:31.204"; "–" for None."""
+def clock_time(at: Nanos | None, now: Nanos | None = None, *, millis: bool = False) -> str:
+    """Time of day in the zone of `Zone`, "14:20:31" or "14:20:31.204", after its date where that is not the
+    date of `now`; "–" for None.
+    """
     if at is None:
         return NONE
+    if now is not None and date_of(at) != date_of(now):
+        return date_time(at)
     text = time.strftime("%H:%M:%S", _broken_down(at))
     return f"{text}.{at % SECOND // 1_000_000:03d}" if millis else text
 
@@ -229,6 +233,10 @@ def clock_time(at: Nanos | None, *, millis: bool = False) -> str:
 def date_time(at: Nanos, *, local: bool | None = None) -> str:
     """Date and time of day, "2026-11-20 14:20:31"; the zone is that of `Zone` unless `local` says."""
     return time.strftime("%Y-%m-%d %H:%M:%S", _broken_down(at, local))
+
+
+def date_of(at: Nanos) -> str:
+    return date_time(at).partition(" ")[0]
 
 
 def short_time(at: Nanos, now: Nanos) -> str:

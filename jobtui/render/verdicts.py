@@ -34,12 +34,12 @@ MOST_RUNS = 3
 """Earlier runs that are named."""
 
 
-def verdict_lines(verdict: verdicts.Verdict, most: int | None) -> Iterator[str]:
+def verdict_lines(verdict: verdicts.Verdict, now: Nanos, most: int | None) -> Iterator[str]:
     """A verdict as a person reads it: the sentence, what it rests on, what is not known, what to type.
 
     Raw lines are cut to `most` cells where that is given.
     """
-    for part in why_parts(verdict, most):
+    for part in why_parts(verdict, now, most):
         text = part.text if part.whole or most is None else telling(part.text, most)
         yield paint(text, part.style)
 
@@ -51,10 +51,10 @@ BRIEF_LINE = 280
 
 def brief_lines(job: Job, verdict: verdicts.Verdict) -> list[str]:
     """A verdict for a ticket or a chat: the most telling of cause, evidence, what is not known, and next."""
-    evidence = [f"evidence: {_fact_line(one)}" for one in verdict.evidence] or ["evidence: none was read"]
+    at = job.ended_at or job.started_at or job.queued_at
+    evidence = [f"evidence: {_fact_line(one, at)}" for one in verdict.evidence] or ["evidence: none was read"]
     unknown = [f"not known: {show(spot)}" for spot in (*verdict.doubts, *verdict.blind_spots)]
     steps = [f"next: {_step_words(step)}" for step in verdict.next] or ["next: nothing to do"]
-    at = job.ended_at or job.started_at or job.queued_at
     since = f" since {date_time(at, local=False)}Z" if at is not None else ""
     head = f"{show(job.id)}: {show(job.status.value)}{since}"
     cause = f"cause: {verdict.code.value}, {sureness(verdict)}: {show(verdict.sentence)}"
@@ -84,11 +84,11 @@ def sureness(verdict: verdicts.Verdict) -> str:
     return f"{100 * verdict.confidence:.0f} % sure"
 
 
-def step_line(verdict: verdicts.Verdict) -> str:
+def step_line(verdict: verdicts.Verdict, now: Nanos) -> str:
     """Its place in the flow: the last step, the missing one, and how long that usually takes."""
     parts = []
     if verdict.last_step is not None:
-        at = f" at {clock_time(verdict.last_at)}" if verdict.last_at is not None else ""
+        at = f" at {clock_time(verdict.last_at, now)}" if verdict.last_at is not None else ""
         parts.append(f"last step: {show(verdict.last_step)}{at}")
     if verdict.missing_step is not None:
         since, waited_s = "missing", verdict.waited_s
@@ -114,9 +114,9 @@ def history_line(verdict: verdicts.Verdict) -> str:
     return "; ".join(filter(None, (f"as run {alike} did" if alike else "", good, differs)))
 
 
-def evidence_head(evidence: verdicts.Fact, most: int | None) -> str:
+def evidence_head(evidence: verdicts.Fact, now: Nanos, most: int | None) -> str:
     """When, which step of the flow, and where it is written; in `most` cells if possible."""
-    what = f"{fit(clock_time(evidence.at), 8)}  {show(evidence.what)}  "
+    what = f"{clock_time(evidence.at, now):8}  {show(evidence.what)}  "
     return f"{what}{_end_of(show(_where(evidence)), None if most is None else most - cells_of(what))}"
 
 
@@ -128,16 +128,16 @@ def _end_of(path: str, most: int | None) -> str:
     return kept
 
 
-def _contradiction_lines(found: Sequence[verdicts.Contradiction]) -> Iterator[str]:
+def _contradiction_lines(found: Sequence[verdicts.Contradiction], now: Nanos) -> Iterator[str]:
     if found:
         yield from ("", "sources disagree")
     for one in found:
         yield f"{INDENT}{show(one.about)}"
-        yield from (f"{INDENT * 2}{_fact_line(fact)}" for fact in (one.one, one.other))
+        yield from (f"{INDENT * 2}{_fact_line(fact, now)}" for fact in (one.one, one.other))
 
 
-def _fact_line(fact: verdicts.Fact) -> str:
-    return f"{fit(clock_time(fact.at), 8)}  {show(fact.text)}  {show(_where(fact))}"
+def _fact_line(fact: verdicts.Fact, now: Nanos | None) -> str:
+    return f"{clock_time(fact.at, now):8}  {show(fact.text)}  {show(_where(fact))}"
 
 
 def _where(fact: verdicts.Fact | Step) -> str:
@@ -248,7 +248,7 @@ SUMMARY_ROWS = 3
 
 def brief_sentence(verdict: verdicts.Verdict, cells: int) -> str:
     """The sentence; of a failure its reason at least, without its place, if there is no room for all."""
-    sentence = show(verdict.sentence).partition(verdicts.NOT_SURE)[0]
+    sentence = show(verdict.claim)
     head, _, why = sentence.partition(": ")
     if cells_of(sentence) <= cells or not why or verdict.concern is not verdicts.Concern.FAILED:
         return sentence
@@ -258,7 +258,7 @@ def brief_sentence(verdict: verdicts.Verdict, cells: int) -> str:
 
 
 def summary_parts(
-    job_id: JobId, verdict: verdicts.Verdict | None, keys: KeysOf, cells: int, rows: int
+    job_id: JobId, verdict: verdicts.Verdict | None, now: Nanos, keys: KeysOf, cells: int, rows: int
 ) -> Iterator[Paragraph]:
     """The same for a number of rows, the most telling first. Without a verdict only the job is named."""
     if verdict is None:
@@ -279,7 +279,7 @@ def summary_parts(
     yield from map(Paragraph, memory_lines(verdict.remembered))
     for one in verdict.evidence:
         if one.above or one.text not in verdict.sentence:
-            yield from _fact_parts(one, 0, "")
+            yield from _fact_parts(one, now, 0, "")
     unsaid = (spot for spot in verdict.blind_spots if spot not in verdict.doubts)
     yield from (Paragraph(f"not known  {show(spot)}", "dim") for spot in unsaid)
 
@@ -291,7 +291,7 @@ def _first_step(verdict: verdicts.Verdict, keys: KeysOf, *, whole: bool) -> Iter
 
 
 def why_parts(
-    verdict: verdicts.Verdict, most: int | None = 0, keys: KeysOf | None = None
+    verdict: verdicts.Verdict, now: Nanos, most: int | None = 0, keys: KeysOf | None = None
 ) -> Iterator[Paragraph]:
     """All that is known of why a job is in its state; places in `most` cells if possible.
 
@@ -302,15 +302,15 @@ def why_parts(
     if keys is not None:
         yield from _first_step(verdict, keys, whole=True)
     yield from map(Paragraph, memory_lines(verdict.remembered))
-    cause, lines = verdict.cause, (history_line(verdict), step_line(verdict))
+    cause, lines = verdict.cause, (history_line(verdict), step_line(verdict, now))
     if cause is not None and cause.weighed > 1:
         yield Paragraph(f"chosen from {cause.weighed} lines: {show(cause.why)}", "dim")
     yield from (Paragraph(line, "dim") for line in lines if line)
     if verdict.evidence:
         yield from _why_head("evidence")
     for one in verdict.evidence:
-        yield from _fact_parts(one, most and most - len(INDENT), INDENT)
-    for line in (*_contradiction_lines(verdict.contradictions), *_chain_lines(verdict.waits)):
+        yield from _fact_parts(one, now, most and most - len(INDENT), INDENT)
+    for line in (*_contradiction_lines(verdict.contradictions, now), *_chain_lines(verdict.waits)):
         yield Paragraph(line, "" if line.startswith(INDENT) else "heading")
     if verdict.blind_spots:
         yield from _why_head("not known")
@@ -324,8 +324,8 @@ def why_parts(
         yield Paragraph(f"{INDENT * 2}{words}", "accent", item=step, whole=not pressed)
 
 
-def _fact_parts(one: verdicts.Fact, most: int | None, indent: str) -> Iterator[Paragraph]:
-    yield Paragraph(f"{indent}{evidence_head(one, most)}", "dim", item=one, whole=False)
+def _fact_parts(one: verdicts.Fact, now: Nanos, most: int | None, indent: str) -> Iterator[Paragraph]:
+    yield Paragraph(f"{indent}{evidence_head(one, now, most)}", "dim", item=one, whole=False)
     for text, style in (*((line, "dim") for line in one.above), (one.text, "")):
         yield Paragraph(f"{indent}{INDENT}{show(text)}", style, item=one, whole=False)
 
@@ -353,7 +353,7 @@ def post_mortem_lines(job: Job, verdict: verdicts.Verdict, of: "Evidence") -> It
     cells = ([_plain(one.cell(run, look)) for one in RUN_COLUMNS] for run in runs)
     yield from _markdown_section("Runs", _markdown_table([one.header for one in RUN_COLUMNS], cells))
     yield from _markdown_section("What happened", _timeline(of.ops))
-    parts = why_parts(verdict, LONGEST)  # a block, in which nothing has a meaning in Markdown
+    parts = why_parts(verdict, of.now, LONGEST)  # a block, in which nothing has a meaning in Markdown
     shown = (part.text if part.whole else telling(part.text, LONGEST) for part in parts)
     yield from _markdown_section("Why", (f"    {text}" for text in shown))
     heads = ("source", "state", "read at", "records", "left out")

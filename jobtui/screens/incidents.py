@@ -40,7 +40,7 @@ JOBS_LISTED = 1_000
 INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
     TableColumn("jobs", "JOBS", lambda one, look: f"{len(one.jobs):,}", fixed(5), 100,
                 style=lambda one, look: "error" if one.is_ongoing(look.now) else "warning", align="right"),
-    TableColumn("what", "WHAT", lambda one, look: show(one.code), Cells(20, 20, 22), 75),
+    TableColumn("what", "WHAT", lambda one, look: show(one.verdict.code), Cells(20, 20, 22), 75),
     time_column("first", "FIRST", lambda one: one.times[0] if one.times else None, fixed(8), 60,
                 style=lambda one, look: "dim"),
     time_column("last", "LAST", lambda one: one.times[-1] if one.times else None, fixed(8), 80,
@@ -68,7 +68,7 @@ class IncidentsScreen(HeadedScreen):
         self._grouping = Grouping()
         self._is_due, self._is_early, self._ended_at, self._took_s = True, False, 0.0, 0.0
         self._main = self._list = RecordTable[Incident](
-            INCIDENT_COLUMNS, self.look, lambda one: (one.code, one.first)
+            INCIDENT_COLUMNS, self.look, lambda one: (one.verdict.code, one.first)
         )
         self._about = TextPane()
 
@@ -161,7 +161,7 @@ class IncidentsScreen(HeadedScreen):
             return
         jobs = ((job_id, self.shared.store.job(job_id)) for job_id in one.jobs[:JOBS_LISTED])
         goals = [Goal(job_id, (job and (job.error or job.name)) or "", job=job_id) for job_id, job in jobs]
-        title, go = f"{len(one.jobs):,} × {one.code}", Guide(self.app, self.shared).go
+        title, go = f"{len(one.jobs):,} × {one.verdict.code}", Guide(self.app, self.shared).go
         self.app.push_screen(ChoosingScreen(self.shared, title, goals, go, title))
 
     def action_window(self) -> None:

@@ -13,7 +13,7 @@ from jobtui.analysis.compare import last_good
 from jobtui.analysis.keys import CLUSTER_MODE
 from jobtui.analysis.timeline import ops_in, unlinked_in, window_of
 from jobtui.backends.registry import Gives, kinds_that_give
-from jobtui.model.clock import DAY, SECOND, Nanos, Window
+from jobtui.model.clock import SECOND, Nanos, Window
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId, numbered
 from jobtui.model.job_reader import Unreadable
@@ -24,7 +24,7 @@ from jobtui.model.ops import Op
 from jobtui.render.columns import RowContext
 from jobtui.render.facts import cluster_words, joined_words
 from jobtui.render.sources import extents, judge_all
-from jobtui.render.text import Zone, clock_time, date_time, ends_of, show
+from jobtui.render.text import Zone, clock_time, ends_of, show
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.job_files import FilesTab, ScriptTab
 from jobtui.screens.job_history import HistoryTab
@@ -110,8 +110,7 @@ class LogBackReader:
             self._changed()
 
     def _time(self, at: Nanos) -> str:
-        words = clock_time(at)[:-3] if self._shared.now() - at < DAY else date_time(at)[:-3]
-        return f"{words}{Zone.mark()}"
+        return f"{clock_time(at, self._shared.now())[:-3]}{Zone.mark()}"
 
     def silence(self, job_id: JobId, number: int | None) -> tuple[str, ...]:
         """The text if no op is known: what was read, and what was not; safe to show.

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from operator import attrgetter
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -28,7 +29,7 @@ from jobtui.render.job_files import document_lines
 from jobtui.render.lanes import certainty_words
 from jobtui.render.log_lines import tags
 from jobtui.render.spans import Paragraph, Piece
-from jobtui.render.text import Zone, date_time, show
+from jobtui.render.text import Zone, date_of, date_time, show
 from jobtui.screens.shared import Shared, open_screen
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.frame import RuleLine
@@ -246,9 +247,8 @@ def line_text(step: Step, more: Iterable[str]) -> Iterator[Paragraph]:
 
 
 def _op_text(op: Op) -> Iterator[Paragraph]:
-    yield Paragraph(
-        show(f"op {op.op}, {op.name}: {op.sends} sent, {op.replies} replies, {op.updates} updates"), "dim"
-    )
+    messages = f"{op.sends} sent, {op.replies} replies, {op.updates} updates"
+    yield Paragraph(show(f"op {op.op}, {op.name}: {messages}"), "dim")
     if op.error:
         yield Paragraph(show(op.error), "error")
     if op.candidates:
@@ -355,7 +355,7 @@ class WhyTab(JobTab):
         from jobtui.widgets.text_pane import WhyList  # no first paint needs it
 
         super().__init__(shared)
-        self._shown: tuple[Verdict | None, str] | None = None
+        self._shown: tuple[Verdict | None, str, str] | None = None
         self._list = WhyList()
         self.panes = (self._list,)
 
@@ -363,12 +363,12 @@ class WhyTab(JobTab):
         from jobtui.render.verdicts import why_parts
         from jobtui.screens.job_verdict import keys_for
 
-        verdict = self.subject.verdict
-        shown = (verdict, Zone.mark())
+        verdict, now = self.subject.verdict, self.shared.now()
+        shown = (verdict, date_of(now), Zone.mark())
         if shown != self._shown:
             self._shown = shown
             keys = partial(keys_for, self.shared.words, ScreenName.JOB)
-            self._list.set_text(why_parts(verdict, keys=keys) if verdict is not None else ())
+            self._list.set_text(why_parts(verdict, now, keys=keys) if verdict is not None else ())
 
     @property
     def words(self) -> str:
@@ -393,10 +393,8 @@ class WhyTab(JobTab):
     def _step_of(self, fact: Fact) -> Step | None:
         """The step that a line of evidence is; None if it is a fact of the record."""
         ops = self.shared.store.correlation.ops_of(self.subject.job_id)
-        wanted = (fact.source, fact.line, fact.cursor, fact.text)
-        return next(
-            (s for op in ops for s in op.steps if (s.source, s.line, s.cursor, s.text) == wanted), None
-        )
+        written = attrgetter("source", "line", "cursor", "text")
+        return next((step for op in ops for step in op.steps if written(step) == written(fact)), None)
 
     def open(self) -> None:
         item = self._list.item

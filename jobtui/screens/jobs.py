@@ -210,7 +210,8 @@ class JobsScreen(JobsFilteringScreen):
 
         verdict = judged.verdict if judged.job_id == job_id else None
         keys, cells = partial(keys_for, self.shared.words, self.NAME), self._why.cells - 2
-        self._why.set_text(summary_parts(job_id, verdict, keys, cells, self._why.rows_high) if job_id else ())
+        now, rows = self.shared.now(), self._why.rows_high
+        self._why.set_text(summary_parts(job_id, verdict, now, keys, cells, rows) if job_id else ())
 
     def action_detail(self) -> None:
         self.toggle_class("-brief")

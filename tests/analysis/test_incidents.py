@@ -17,7 +17,7 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
-from jobtui.model.verdicts import NOT_SURE, Cause, Code, Verdict
+from jobtui.model.verdicts import Cause, Code, Verdict, doubt_words
 from jobtui.render.incidents import common_words, incident_facts
 from jobtui.session import Session
 from jobtui.session.evidence import MOST_ASKED, Gatherer, JobRecord, ReadCache
@@ -48,7 +48,7 @@ def test_alike_failures_are_one_and_name_the_host_or_user_they_share() -> None:
     odd = sample(200, Code.PROGRAM_FAILED, "no such element: crystal3")
     found = incidents([*well, *bad, odd])
     (group,) = found.groups
-    assert (group.code, len(group.jobs), group.first) == (Code.AGENT_NEVER_STARTED, 31, bad[0].job.id)
+    assert (group.verdict.code, len(group.jobs), group.first) == (Code.AGENT_NEVER_STARTED, 31, bad[0].job.id)
     assert group.shared == (("host", "v2", 31, 20, 60),)
     assert (group.times[0], group.times[-1]) == (100 * SECOND, 130 * SECOND)
     assert [one.first for one in found.alone] == [odd.job.id]
@@ -64,11 +64,12 @@ def test_alike_failures_are_one_and_name_the_host_or_user_they_share() -> None:
 
 
 def test_a_single_failure_is_told_before_what_is_doubtful_about_it() -> None:
-    job, sentence = a_job(status=JobStatus.MISSING), f"It has run.{NOT_SURE}a log is gone."
-    verdict = Verdict(job_id=job.id, code=Code.RUN_DIR_GONE, sentence=sentence, confidence=0.4)
+    job, doubts, words = a_job(status=JobStatus.MISSING), ("a log is gone",), "It wrote: no. Not sure: why"
+    sentence = f"{words}.{doubt_words(doubts)}"
+    verdict = Verdict(job_id=job.id, code=Code.RUN_DIR_GONE, sentence=sentence, confidence=0.4, doubts=doubts)
     (found,) = incidents([Sample(job, verdict, None)]).alone
-    assert common_words(found) == "It has run"
-    assert [part.text for part in incident_facts(found, NOW)][:2] == ["It has run", "a log is gone."]
+    assert common_words(found) == words
+    assert [part.text for part in incident_facts(found, NOW)][:2] == [words, doubts[0]]
 
 
 FACT = st.sampled_from(("v1", "v2", "v3", None))
@@ -89,9 +90,8 @@ def test_shares_are_those_of_a_count_by_hand(bad: list[str | None], good: list[s
     for host in {*bad} - {None}:
         count, elsewhere, n = bad.count(host), good.count(host), len(bad)
         draws, every = count + elsewhere, comb(n + len(known), count + elsewhere)
-        chance = (
-            sum(comb(n, k) * comb(len(known), draws - k) for k in range(count, min(n, draws) + 1)) / every
-        )
+        ways = sum(comb(n, k) * comb(len(known), draws - k) for k in range(count, min(n, draws) + 1))
+        chance = ways / every
         if min(n, len(known)) >= 5 and count >= 0.8 * n and elsewhere <= len(known) / 2 and chance < 0.01:
             expected.add(("host", host, count, elsewhere, len(known)))
     assert {one for one in group.shared if one.name == "host"} == expected

@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from msgspec.structs import replace
 
 from jobtui.analysis.timeline import JobLine
+from jobtui.backends.journal.source import Journal
 from jobtui.backends.sirepo.source import SirepoDb
-from jobtui.commands import reader
+from jobtui.commands import logs, reader
 from jobtui.model.clock import SECOND, Nanos, latest, time_of_iso, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.secret_words import MASK
@@ -220,6 +222,19 @@ def test_lines_that_match_are_looked_for_as_far_as_is_said(
         assert (ran.out, "only its last 300 lines were searched, back to 2026" in ran.err) == ("", True)
         assert "needle" in ask("--grep", "needle", since).out
         assert ask(since).err.count("only its last 300 lines") == 1
+
+
+async def test_what_a_journal_lacks_is_reported_once_while_it_fails(capsys: Any) -> None:
+    line, unread, journal = (
+        replace(hostile(JobLine, "x"), source="v3", cursor="c"),
+        set[str](),
+        AsyncMock(Journal),
+    )
+    told, found = [], {"c": list[str]()}
+    for journal.continuations.return_value in ({}, {}, found, {}):
+        await logs._in_journals(Mock(sources=[journal]), [line], unread)
+        told.append("were not read: 1" in capsys.readouterr().err)
+    assert told == [True, False, False, True]
 
 
 def test_following_ends_when_its_reader_goes_away(log: Path, tmp_path: Path) -> None:

@@ -265,5 +265,5 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     HelpPane: lambda text: case(
         HelpPane([Paragraph(show(text))], (Piece(show(text)),), [Paragraph(show(text))])
     ),
-    WhyList: lambda text: case(WhyList(), lambda one: one.set_text(why_parts(hostile(Verdict, text)))),
+    WhyList: lambda text: case(WhyList(), lambda one: one.set_text(why_parts(hostile(Verdict, text), now()))),
 }

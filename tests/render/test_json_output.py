@@ -168,5 +168,5 @@ def test_code_blocks_contain_exactly_the_text(text: str) -> None:
 
 @each(*ROWS["places in most cells, -1 for any"])
 def test_a_long_location_keeps_its_end(source: str, most: int, place: str) -> None:
-    head = evidence_head(Fact(what="created", text="", source=source, line=7), None if most < 0 else most)
+    head = evidence_head(Fact(what="created", text="", source=source, line=7), AT, None if most < 0 else most)
     assert head.split()[1:] == ["created", place]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import MINUTE, Nanos
 from jobtui.render import terminal
 from jobtui.render.styles import GLYPHS
 from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, safe, width
@@ -36,12 +36,13 @@ def test_clock_time_here_and_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     assert age(None) == duration(None) == "–"
     assert clock_time(AT) == "20:45:31"
     assert clock_time(AT, millis=True) == "20:45:31.204"
-    assert date_time(AT) == "2026-11-20 20:45:31"
+    assert clock_time(AT, Nanos(AT + 180 * MINUTE)) == "20:45:31"
+    assert clock_time(AT, Nanos(AT + 240 * MINUTE)) == date_time(AT) == "2026-11-20 20:45:31"
     monkeypatch.setenv("TZ", "Asia/Kolkata")
     monkeypatch.setattr(Zone, "is_local", True)
     time.tzset()
     try:
-        assert clock_time(AT) == "02:15:31"
+        assert clock_time(AT, Nanos(AT + 240 * MINUTE)) == "02:15:31"
         assert date_time(AT) == "2026-11-21 02:15:31"
     finally:
         monkeypatch.undo()

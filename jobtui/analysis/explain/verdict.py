@@ -25,7 +25,7 @@ from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import NOT_READ, Job
 from jobtui.model.ops import WritersRead
-from jobtui.model.verdicts import NOT_SURE, Cause, Code, Concern, Contradiction, Fact, Killer, Verdict
+from jobtui.model.verdicts import Cause, Code, Concern, Contradiction, Fact, Killer, Verdict, doubt_words
 
 
 def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
@@ -165,7 +165,7 @@ def _in_view_of_doubts(found: Verdict, evidence: Evidence, sources: tuple[str, .
     )
     if not doubts:
         return found
-    sentence = f"{found.sentence}{NOT_SURE}{'; '.join(doubts)}."
+    sentence = f"{found.sentence}{doubt_words(doubts)}"
     return replace(found, sentence=sentence, confidence=min(found.confidence, GUESS), doubts=doubts)
 
 

@@ -31,7 +31,7 @@ from jobtui.model.health import QUIET_S, FailingPart, SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import WritersRead
-from jobtui.model.verdicts import NOT_SURE, Cause, Code, Verdict
+from jobtui.model.verdicts import Cause, Code, Verdict
 from jobtui.session import Session
 from tests import builders
 from tests.analysis.explain.balsam_cases import LIVING, RAN, SITE, a_job, changes, on_balsam
@@ -260,22 +260,16 @@ def read_from(at: Nanos | None, *, is_behind: bool = False, is_hidden: bool = Tr
     play = a_play()
     logs = {name: HIDDEN(log) for name, log in play.logs.items()} if is_hidden else play.logs
     evidence = evidence_of(play.jid, logs, play.detail, play.now)
-    log = SourceHealth(
-        name=f"/var/log/{SUPERVISOR_LOG}",
-        kind="logfile",
-        state=SourceState.OK,
-        begins_at=at,
-        is_behind=is_behind,
-    )
+    name, fine = f"/var/log/{SUPERVISOR_LOG}", SourceState.OK
+    log = SourceHealth(name=name, kind="logfile", state=fine, begins_at=at, is_behind=is_behind)
     return msgspec.structs.replace(evidence, sources=(*evidence.sources, log))
 
 
 def test_a_log_that_was_read_only_from_within_the_run_is_named() -> None:
     since = Nanos(some(some(a_play().detail).job.queued_at) + 5 * SECOND)
     verdict = explain(read_from(since))
-    assert (
-        f"{SUPERVISOR_LOG} was read from {to_rfc3339(since)} on: the run began before" in verdict.blind_spots
-    )
+    named = f"{SUPERVISOR_LOG} was read from {to_rfc3339(since)} on: the run began before"
+    assert named in verdict.blind_spots
     assert verdict.confidence < CONFIDENT
 
 
@@ -342,7 +336,7 @@ def test_a_verdict_names_what_is_wrong_with_the_source(health: dict[str, object]
     assert (fine.code, fine.doubts, fine.rests_on) == (Code.RUNNING, (), ("api",))
     source = msgspec.convert(msgspec.to_builtins(FINE) | health, SourceHealth)
     verdict = explain(msgspec.structs.replace(on_server("RUNNING", source), is_now_set="is_set" in health))
-    assert f"{NOT_SURE}{words}" in verdict.sentence
+    assert f" Not sure: {words}" in verdict.sentence
     assert fine.confidence >= SURE > verdict.confidence
     assert verdict.doubts[0] in verdict.blind_spots
 
@@ -398,7 +392,7 @@ def test_durations_end_when_the_source_was_last_read(system: str) -> None:
     verdict = explain(later)
     assert (verdict.code, verdict.confidence < SURE) == (Code.RUNNING, True)
     assert re.search(r"for 1m\b", verdict.sentence)
-    assert f"{NOT_SURE}api cannot be read: refused (last read 5h" in verdict.sentence
+    assert " Not sure: api cannot be read: refused (last read 5h" in verdict.sentence
     assert system != "slurm" or {one.at for one in verdict.evidence} == {ago(0)}
 
 

@@ -337,6 +337,8 @@ def test_indexes_of_two_sites_are_read_side_by_side(tmp_path: Path, down: str) -
     assert found == [(one, f"81430001.0@{sites[one]}", f"{urls[one][1]}?preset=adstash") for one in up]
     shown = sorted(line["source"] for line in logs.json["lines"])
     assert shown == sorted(2 * [f"sirepo_job_supervisor@v3.{site}" for site in up])
+    assert all("logs UNIT --grep" in check["says"][-1] for check in doctor.json["checks"]
+               if (check["kind"], check["state"]) == ("elastic_logs", "ok"))  # fmt: skip
     states = {check["source"].partition("?")[0]: check["state"] for check in doctor.json["checks"]}
     assert states == {url: "down" if site == down else "ok" for site in sites for url in urls[site]}
     assert all(f"{url}: failed (500)" in logs.err for url in urls.get(down, [])[:1])
