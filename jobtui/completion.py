@@ -25,7 +25,7 @@ OFFERED, WAIT_S = 200, 2.0
 """How many jobs are offered; how long a shell waits for them where no list of them is kept."""
 FRESH_S, MAKING_S = 5.0, 120
 """An older list is offered once more while it is made again; how long making one may take."""
-READ, LISTED, LISTS = 5_000, 200_000, 16
+RECORDS_READ, ROWS_LISTED, LISTS_KEPT = 5_000, 200_000, 16
 """How many of Sirepo's newest jobs have words in a list; the longest list; how many lists are kept."""
 VARIABLES = ("JOBTUI_", "SIREPO_", "BALSAM_", "SLURM_", "XDG_CONFIG", "PWD")
 """Beginnings of the names of variables on which the list of jobs may depend."""
@@ -160,9 +160,9 @@ def _make(path: str, sources: Mapping[str, tuple[str, ...]], file: int) -> None:
     rows = list[str]()
     invocation, config = Invocation(DASHBOARD, (), {}, {}), load(sources, os.environ)
     context = make_context(invocation, config, lambda *about: None)
-    in_session(context, lambda reader: list_for_shell(reader, READ, MAKING_S / 2, rows))
+    in_session(context, lambda reader: list_for_shell(reader, RECORDS_READ, MAKING_S / 2, rows))
     with open(file, "w", encoding="utf-8") as lines:
-        lines.write("\n".join(["", *rows[:LISTED], ""]))
+        lines.write("\n".join(["", *rows[:ROWS_LISTED], ""]))
     os.replace(f"{path}.new", path)
-    for one in sorted(os.scandir(os.path.dirname(path)), key=lambda one: one.stat().st_mtime)[:-LISTS]:
+    for one in sorted(os.scandir(os.path.dirname(path)), key=lambda one: one.stat().st_mtime)[:-LISTS_KEPT]:
         os.unlink(one.path)

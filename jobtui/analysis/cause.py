@@ -26,23 +26,41 @@ from jobtui.model.verdicts import Cause
 
 LONGEST = 600
 """How many characters of a line are judged, half of them from its end."""
-MOST_JUDGED, JUDGED_CHARACTERS, NEAR = 300, 30_000, 400
-"""Lines judged, and their characters, lines of a traceback, a chain of causes, or after an exception."""
-MOST_PASTED, FRAMED = 500, 0.8
-"""Lines of a text that may have been pasted; the share of lines, from the first, that a frame is around."""
-SHORTEST_SAID, FEWEST_AGAIN = 16, 3
-"""Characters of a line that another may say again; lines after an exception that are as others."""
-MOST_CERTAIN, MOST_CERTAIN_OF_CUT, LEAST_WEIGHED = 0.95, 0.75, 0.02
-"""How sure a cause is at most, and where what followed is missing; the chance from which a line counts."""
-WORDS, HEAD_WORDS, LABEL_WORDS, LONG, AFFIX = 24, 2, 3, 6, 4
-"""Words that count: all, the first, those before a colon; letters of a long one, of its beginning and end."""
-LAST_LINES, END_LINES, END_WORDS, ALIKE = 60, 3, 10, 4
-"""Last lines whose roles count, those whose words count, words of each, characters of a beginning."""
-MOST_ABOVE, LONGEST_KEY = 2, 120
-"""Lines above a cause that are shown, none from before an empty one; of a key that may end there, at most."""
-WIDTHS, MAIL_WIDTHS, FEWEST_BROKEN = (60, 200), (66, 84), 3
-"""Columns of a terminal, and of a mail, that broke lines; how many it broke at least that go on in words."""
-LENGTHS, GOES_ON = (0, 1, 2, 3, 5, 8, 12, 18), (1, 2, 3, 5, 9)
+JUDGED_LINES, JUDGED_CHARACTERS = 300, 30_000
+"""How many lines are judged at most, and how many characters of them."""
+BLOCK_LINES = 400
+"""How many lines a traceback or a chain of causes has at most; as many are looked at after an exception."""
+PASTED_LINES = 500
+"""How many lines a text has at most that may have been pasted."""
+FRAMED_SHARE = 0.8
+"""The share of lines, from the first, that a frame is around."""
+SHORTEST_REPEATED = 16
+"""How many characters a line has at least that another may say again."""
+FEWEST_ALIKE = 3
+"""How many lines after an exception are as lines before it, at least, if the program went on."""
+MOST_CERTAIN, MOST_CERTAIN_OF_CUT = 0.95, 0.75
+"""How sure a cause is at most, and where what followed is missing."""
+LEAST_WEIGHED = 0.02
+"""The chance from which a line counts as one of those that the cause was chosen from."""
+LINE_WORDS, HEAD_WORDS, LABEL_WORDS = 24, 2, 3
+"""How many words of a line are features; and, as features of their own, of the first and before a colon."""
+LONG_WORD, AFFIX_LETTERS = 6, 4
+"""From how many letters on the beginning and the end of a word are features, and how many letters of each."""
+LAST_LINES = 60
+"""How many of the last lines are looked at for their roles."""
+END_LINES, END_WORDS = 3, 10
+"""How many of the last lines are features by their words, and how many words of each."""
+ALIKE_CHARACTERS = 4
+"""Lines that begin with the same so many characters are of one kind."""
+MOST_ABOVE = 2
+"""How many lines above a cause are shown, none from before an empty one."""
+KEY_LINES = 120
+"""How many lines above a cause are read to know whether it is in a private key, which is masked."""
+TERMINAL_WIDTHS, MAIL_WIDTHS = (60, 200), (66, 84)
+"""The columns at which a terminal, and a mail, may have broken lines."""
+FEWEST_BROKEN = 3
+"""How many lines were broken at least, with rests that begin with a letter."""
+LENGTH_STEPS, PLAIN_STEPS = (0, 1, 2, 3, 5, 8, 12, 18), (1, 2, 3, 5, 9)
 """Numbers of words, and of plain lines after one, between which there is no difference."""
 
 
@@ -84,7 +102,7 @@ def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
     """A cause in a part of a file by the lines of the whole, with those right above it."""
     number = None if part.lines_before is None or cause.line is None else part.lines_before + cause.line
     lines = part.text.split("\n")[: (cause.line or 1) - 1]
-    seen = masked_lines(uncoloured(line).rstrip().rpartition("\r")[2] for line in lines[-LONGEST_KEY:])
+    seen = masked_lines(uncoloured(line).rstrip().rpartition("\r")[2] for line in lines[-KEY_LINES:])
     up = islice(takewhile(bool, reversed([*seen])), MOST_ABOVE)
     above = reversed([mask_line(line)[:LONGEST] for line in up])
     return cause._replace(line=number, source=source, above=(*above,))
@@ -95,7 +113,9 @@ def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
     # That one is the value of a secret key above it is not seen of it alone
     lines = [*_without_prose([*map(SecretBlocks().hide, text.split("\n"))])]
     torn = _part("torn").match
-    lines = _whole(lines, WIDTHS, lambda one, below, width: len(one) == width and torn(one[-1] + below), "")
+    lines = _whole(
+        lines, TERMINAL_WIDTHS, lambda one, below, width: len(one) == width and torn(one[-1] + below), ""
+    )
     frame = _frame(lines)
     for number, raw in enumerate(lines, first_line):
         raw = frame.sub("", raw, count=1) if frame is not None else raw
@@ -112,7 +132,7 @@ def _without_prose(lines: Sequence[str]) -> Iterator[str]:
 
     A sentence that has the shape of a cause counts where nothing that was pasted tells of trouble.
     """
-    if len(lines) > MOST_PASTED:
+    if len(lines) > PASTED_LINES:
         yield from lines
         return
     fails, is_strong, is_trouble = load_causes().fails, _part("strong").search, _part("trouble").search
@@ -144,15 +164,19 @@ def _whole(lines: list[str], widths: tuple[int, int], breaks: Breaks, glue: str)
     width = max(map(len, lines))
     pairs = enumerate(pairwise(lines)) if widths[0] <= width <= widths[1] else ()
     broken = [at for at, (line, below) in pairs if breaks(line, below, width)]
-    rests = {lines[at + 1][:ALIKE] for at in broken if lines[at][:ALIKE] != lines[at + 1][:ALIKE]}
+    rests = {lines[at + 1][:ALIKE_CHARACTERS] for at in broken if not _begin_alike(lines[at], lines[at + 1])}
     for at in reversed(broken if sum(rest[0].isalpha() for rest in rests) >= FEWEST_BROKEN else ()):
         lines[at], lines[at + 1] = f"{lines[at]}{glue}{lines[at + 1]}", ""
     return lines
 
 
+def _begin_alike(one: str, other: str) -> bool:
+    return one[:ALIKE_CHARACTERS] == other[:ALIKE_CHARACTERS]
+
+
 def _breaks_at_word(line: str, below: str, width: int) -> bool:
     """Whether a mail broke a line where there was no room for the next word."""
-    is_other = _part("ends").search(line) or _part("begins").match(below) or line[:ALIKE] == below[:ALIKE]
+    is_other = _part("ends").search(line) or _part("begins").match(below) or _begin_alike(line, below)
     return not is_other and width - len(line) <= len(below.partition(" ")[0])
 
 
@@ -168,7 +192,8 @@ def _frame(lines: Iterable[str]) -> re.Pattern[str] | None:
     lines = [line for line in lines if line.strip()]
     for frame in map(_part, ("quoted", "indented", "labelled", "relayed_by", "relayed")):
         found = [*takewhile(bool, map(frame.match, lines))]
-        if len(found) > max(1, FRAMED * len(lines)) and len({one and one.groups() for one in found}) == 1:
+        frames = {one and one.groups() for one in found}
+        if len(found) > max(1, FRAMED_SHARE * len(lines)) and len(frames) == 1:
             return frame
     return None
 
@@ -262,7 +287,7 @@ class Output:
         for text, share in sorted(shares.items(), key=lambda one: -one[1]):
             # A line that has all of another, and more around it, says it again
             alike = (one for one in found if one in text or text in one)
-            said = next((one for one in alike if min(len(one), len(text)) >= SHORTEST_SAID), text)
+            said = next((one for one in alike if min(len(one), len(text)) >= SHORTEST_REPEATED), text)
             same = found.get(said, Suspect(first[text], 0.0))
             found[said] = same._replace(chance=same.chance + share / total)
         return sorted(found.values(), key=lambda one: -one.chance)
@@ -290,17 +315,15 @@ class Output:
             shape = self._format.first("about", self.lines[at].text) or shape
         return shape.family if shape is not None else "python" if at in self._raised else "program"
 
-    # What tells for a line, and what for none
-
     def features(self, at: int) -> Iterator[str]:
         """Names of all that may tell for or against a line: its words, shapes, place and neighbours."""
         text, rank = self.lines[at].text, self._ranks[at]
-        words = _words(text)[:WORDS]
+        words = _words(text)[:LINE_WORDS]
         weak = {word[0].lower() for word in islice(_part("weak").finditer(text), 2)}
         yield from dict.fromkeys(words)
-        long = [word for word in words if len(word) >= LONG]
-        yield from {part: 0 for word in long for part in (f"BEGIN {word[:AFFIX]}", f"END {word[-AFFIX:]}")}
-        yield f"LENGTH {bisect_left(LENGTHS, len(words))}"
+        affixes = [(one[:AFFIX_LETTERS], one[-AFFIX_LETTERS:]) for one in words if len(one) >= LONG_WORD]
+        yield from {part: 0 for begin, end in affixes for part in (f"BEGIN {begin}", f"END {end}")}
+        yield f"LENGTH {bisect_left(LENGTH_STEPS, len(words))}"
         yield f"WEAK {len(weak)} {_part('strong').search(text) is not None}"
         label, colon, _ = text.partition(":")
         labels = _words(label)[-LABEL_WORDS:] if colon else ()
@@ -325,7 +348,7 @@ class Output:
                 continue
             other = self._with_words[beside]
             yield f"{name} trouble {other in self._troubles} {has_trouble}"
-            yield f"{name} alike {self.lines[other].text[:ALIKE] == text[:ALIKE]}"
+            yield f"{name} alike {_begin_alike(self.lines[other].text, text)}"
             yield from (f"{name} {part}" for part in BESIDE if _part(part).match(self.lines[other].text))
             yield from (f"{name} {role}" for role in self._roles(other))
 
@@ -337,9 +360,9 @@ class Output:
         plain = self._plain[bisect_left(self._plain, self._alike[self._templates[at]][-1]) :]
         kin = [self._alike[self._templates[one]] for one in plain]
         # A program that ends writes lines of many kinds; one that goes on writes many of a kind
-        of_many, first = sum(len(ats) >= FEWEST_AGAIN for ats in kin), min(self._ranks.get(head, rank), 2)
+        of_many, first = sum(len(ats) >= FEWEST_ALIKE for ats in kin), min(self._ranks.get(head, rank), 2)
         counts = {"ON": len(kin), "AGAIN": sum(ats[0] < head for ats in kin), "SERIES": of_many}
-        after = {name: bisect_left(GOES_ON, count) for name, count in counts.items()}
+        after = {name: bisect_left(PLAIN_STEPS, count) for name, count in counts.items()}
         yield from (f"{name} {count}" for name, count in after.items())
         yield from (f"{name} {kind} {count} {first}" for name, count in after.items())
         yield f"LEFT {kind} {min(len(self._with_words) - 1 - rank, 3)}"
@@ -376,12 +399,12 @@ class Output:
             first, last = (self._ranks.get(at, 0) for at in (one.head, one.at))
             own = [rank for rank in (*range(first - 2, first + 1), last, last + 1) if rank in attempts]
             is_tried = own and any(n > attempts[own[0]] for rank, n in attempts.items() if rank > last)
-            tag, after = self.lines[one.at].tag, slice(last + 1, last + 1 + NEAR)
+            tag, after = self.lines[one.at].tag, slice(last + 1, last + 1 + BLOCK_LINES)
             is_logged = first > 0 and record(texts[first - 1]) and any(map(goes_well, texts[after]))
-            before = Counter(kind for kind in kinds[max(0, first - NEAR) : first] if kind[0] == tag)
+            before = Counter(kind for kind in kinds[max(0, first - BLOCK_LINES) : first] if kind[0] == tag)
             # If a launcher tells of a failure later, only other processes went on
             again = sum(before[kind] > 1 for kind in kinds[after]) if max(fails, default=0) < one.at else 0
-            if is_tried or is_logged or again >= FEWEST_AGAIN or (not fails and self._came_further(one)):
+            if is_tried or is_logged or again >= FEWEST_ALIKE or (not fails and self._came_further(one)):
                 handled.add(one.at)
         return handled
 
@@ -419,7 +442,7 @@ class Output:
         """The line that says what a headline announces; of a long message the last one that says why."""
         text, where = self.lines[at].text, _part("where")
         if at in self._raised and text.endswith(":"):
-            below = list(takewhile(lambda at: self.lines[at].text[0].isspace(), self._after(at, NEAR)))
+            below = list(takewhile(lambda at: self.lines[at].text[0].isspace(), self._after(at, BLOCK_LINES)))
             first = self._format.first
             return next((at for at in reversed(below) if first("cause", self.lines[at].text.strip())), None)
         shape = self._shape(at, "cause") or self._shape(at, "symptom")
@@ -457,7 +480,7 @@ class Output:
         alike = (ats if len(ats) <= 6 else ats[:3] + ats[-3:] for ats in telling)
         found = sorted(at for ats in alike for at in ats if at not in self._tracebacks.inside)
         length = sum(len(self.lines[at].text) for at in found)
-        if (most := min(MOST_JUDGED, len(found) * JUDGED_CHARACTERS // max(length, 1))) < len(found):
+        if (most := min(JUDGED_LINES, len(found) * JUDGED_CHARACTERS // max(length, 1))) < len(found):
             found = found[: most // 4] + found[len(found) - most * 3 // 4 :]
         return found
 
@@ -468,7 +491,7 @@ class Output:
     def _deepest(self, at: int) -> int:
         """The last "Caused by" of a chain that begins at a line."""
         is_under = False
-        for below in range(at + 1, min(at + NEAR, len(self.lines))):
+        for below in range(at + 1, min(at + BLOCK_LINES, len(self.lines))):
             text = self.lines[below].text
             is_item = is_under and text[:1].isspace()
             is_under = is_item or text == "Caused by:"
@@ -549,7 +572,7 @@ class Tracebacks:
                 is_linked = False
                 open_heads.append(at)
                 self.inside.add(at)
-            elif open_heads and at - open_heads[0] < NEAR:
+            elif open_heads and at - open_heads[0] < BLOCK_LINES:
                 self.inside.add(at)
                 if (name := self._exception(text.removeprefix(indent), indexes, rank)) is not None:
                     raised = RaisedException(at, open_heads.pop(0), name)

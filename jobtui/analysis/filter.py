@@ -127,9 +127,7 @@ STATUS_WORDS: Mapping[str, frozenset[JobStatus]] = {
 }
 STUCK = "stuck"
 ANY_FLAG = "any"
-FLAG_WORDS: Mapping[str, str] = {word: word for word in (STUCK, ANY_FLAG, LATE)} | {
-    flag.value: flag.value for flag in Flag
-}
+FLAG_WORDS: Mapping[str, str] = {word: word for word in (STUCK, ANY_FLAG, LATE, *map(str, Flag))}
 
 VALUE_WORDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.STATUS: tuple(STATUS_WORDS),

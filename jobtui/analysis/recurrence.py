@@ -212,9 +212,8 @@ def deviation(field: str, value: str, days: Mapping[int, Day], today: int) -> It
             spread = max(spread, least)
             if min(rate for _, rate in last) > usual + APART * spread * sqrt(1 + 1 / len(baseline)):
                 since = Nanos(last[0][0] * DAY_S * SECOND)
-                yield Deviation(
-                    field, value, rule, since, _mean_and_spread([rate for _, rate in last])[0], usual
-                )
+                rate, _ = _mean_and_spread([rate for _, rate in last])
+                yield Deviation(field, value, rule, since, rate, usual)
                 break
 
 

@@ -233,9 +233,8 @@ def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
 
     def made(row: EngineRow) -> JournalEntry | None:
         fields = {**engine.fields(row), "__CURSOR": row.cursor, "__REALTIME_TIMESTAMP": str(row.at // 1_000)}
-        return entry_of_export(
-            {name.encode(): text.encode("utf-8", "replace") for name, text in fields.items()}
-        )
+        written = {name.encode(): text.encode("utf-8", "replace") for name, text in fields.items()}
+        return entry_of_export(written)
 
     entries = rows_of(rows, made, lambda _, why: engine.doubts.add(f"a row is not understood: {why}"))
     return [entry for entry in entries if entry is not None]

@@ -61,9 +61,8 @@ def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...]) -> Ex
     flags = (f"--{name}={value}" for name, value in context.invocation.flags.items())
     config = load({**context.invocation.settings, **inner.settings}, os.environ)
     # What the dashboard copies is of this demo. No program of the user is for the failures of a demo.
-    config = config._replace(
-        sources=specs, begins=of_specs(specs) if opens else ("demo", *flags), alarms=Alarms()
-    )
+    begins = of_specs(specs) if opens else ("demo", *flags)
+    config = config._replace(sources=specs, begins=begins, alarms=Alarms())
     made = make_context(inner, config._replace(profile="demo") if opens else config, context.open_dashboard)
     asked = made._replace(remembers=False)
     with ExitStack() as stack:

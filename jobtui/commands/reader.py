@@ -139,9 +139,8 @@ class Reader:
             if registry.gives(spec, registry.Gives.FILES) and spec.target not in known:
                 self._make(spec)
         if condor_id(job_id) is not None:
-            await self.catch_up(
-                {one.kind for one in self.session.sources if registry.of_kind(one.kind).in_parts}
-            )
+            kinds = {one.kind for one in self.session.sources}
+            await self.catch_up({kind for kind in kinds if registry.of_kind(kind).in_parts})
         return await self.session.look_up(job_id)
 
     async def slurm_of(self, job: Job, noted: "ClusterStatus | None") -> Job | None:
@@ -237,9 +236,8 @@ class Reader:
         usual = self.entries if self.context.since is None else SINCE_ENTRIES
         most = newest or usual if parts or (is_open and detail is None) else None
         about = parts.simulation_id if parts else ""
-        return registry.build(
-            spec, window._replace(until=until, most=most, about=about, agents=newest is None)
-        )
+        window = window._replace(until=until, most=most, about=about, agents=newest is None)
+        return registry.build(spec, window)
 
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
         await self.watched(self.session.catch_up(kinds, most))

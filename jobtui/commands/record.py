@@ -58,9 +58,8 @@ def run(context: Context) -> Exit:
 
 def about_recording(context: Context, specs: Iterable[SourceSpec], at: Nanos, **of_job: Any) -> About:
     """What a recording says of itself, with the settings that hold now; `of_job` is about a job."""
-    config: object = msgspec.to_builtins(
-        context.config._replace(sources=tuple(spec.public for spec in specs))
-    )
+    sources = tuple(spec.public for spec in specs)
+    config: object = msgspec.to_builtins(context.config._replace(sources=sources))
     return About(version=__version__, made_at=SystemClock().now(), at=at, config=config, **of_job)
 
 

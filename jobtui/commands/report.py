@@ -226,9 +226,9 @@ _NUMBER = re.compile(rf"(\d{{1,18}})(?:@({LABEL}))?", re.ASCII)
 def _full(job: str) -> str:
     """The id of a job of which a person may have written the number, and the server's label."""
     written = _NUMBER.fullmatch(job)
-    return (
-        job if written is None else system_job_id(named(BALSAM_SOURCE.setting, written[2] or ""), written[1])
-    )
+    if written is None:
+        return job
+    return system_job_id(named(BALSAM_SOURCE.setting, written[2] or ""), written[1])
 
 
 def for_server(query: ReportQuery, spec: SourceSpec) -> ReportQuery | None:
@@ -310,7 +310,7 @@ async def _ask(
 
 
 ROWS = 22
-COLUMNS, FEWEST, MOST = 80, 20, 500
+USUAL_COLUMNS, FEWEST_COLUMNS, MOST_COLUMNS = 80, 20, 500
 """Cells of a line where there is no terminal, and at least and at most."""
 OUTLINE = "available nodes"
 
@@ -341,7 +341,7 @@ def _picture(series: Sequence[Series], window: Window, now: Nanos) -> Iterator[s
 
 
 def _chart(series: Sequence[Series], window: Window, now: Nanos) -> tuple[Chart, Frame]:
-    columns = max(FEWEST, min(MOST, get_terminal_size((COLUMNS, ROWS)).columns))
+    columns = max(FEWEST_COLUMNS, min(MOST_COLUMNS, get_terminal_size((USUAL_COLUMNS, ROWS)).columns))
     first = min(one.x[0] for one in series if one.x)
     since = first if window.since is None else window.since
     until = now if window.until is None else min(now, window.until)

@@ -178,9 +178,8 @@ def _of_process(reader: Reader, trace: Trace, found: FoundTrace) -> tuple[Trace,
         return trace, ()
     from jobtui.analysis.traces.job_traces import alone
 
-    mine = alone(
-        trace, known.job_id, reader.session.store.traces.job_attributes, found.job.host if found.job else None
-    )
+    names, host = reader.session.store.traces.job_attributes, found.job.host if found.job else None
+    mine = alone(trace, known.job_id, names, host)
     if not mine.others:
         return trace, ()
     spans, count = sum(mine.others.values()), len(mine.others)

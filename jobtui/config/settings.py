@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jobtui.backends.registry import JOURNAL, of_setting, servers
 from jobtui.config.file import PROFILES, ConfigError, ConfigFile, Keys, dotted, leaves, parse_file, read_file
 from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Setting, nearest
-from jobtui.model.numbers import MOST, whole, whole_of
+from jobtui.model.numbers import MOST_INT64, whole, whole_of
 from jobtui.model.patterns import regex
 from jobtui.model.settings import AUTO, Alarms, Appearance, parse_alarms
 from jobtui.model.specs import VARIABLES, Access, SourceSpec, is_directory, parse_journal, split_cluster
@@ -160,7 +160,7 @@ def mistake_in(setting: Setting, text: str) -> str:
     if setting.choices and text not in setting.choices:
         near = nearest(text, setting.choices)
         return f"{text!r} is not one of {', '.join(setting.choices)}{near}"
-    if setting.most and not (text.isdecimal() and whole(text, MOST) <= setting.most):
+    if setting.most and not (text.isdecimal() and whole(text, MOST_INT64) <= setting.most):
         return f"{text!r} is not a whole number up to {setting.most:,}"
     return ""
 
@@ -280,9 +280,8 @@ class Config(NamedTuple):
 
 def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Config:
     """The effective settings. Raises ConfigError, with all that is wrong."""
-    given = of_environment(environ) | {
-        name: Effective(values, SETTING_BY_NAME[name].flag) for name, values in flags.items()
-    }
+    of_flags = {name: Effective(values, SETTING_BY_NAME[name].flag) for name, values in flags.items()}
+    given = of_environment(environ) | of_flags
     asked = given.get("config", Effective())
     file = read_file(asked.values[-1] if asked.values else None, asked.origin)
     return resolved(file, given, environ)

@@ -48,9 +48,8 @@ class Arrivals:
         self._users = tuple(world.users)
         self._busy_from = busy_from
         self._pauses = (early_s, busy_s)
-        self._apps = {
-            user.uid: self._rng.sample(sorted({m.app for m in programs.MODELS}), 2) for user in self._users
-        }
+        apps = sorted({model.app for model in programs.MODELS})
+        self._apps = {user.uid: self._rng.sample(apps, 2) for user in self._users}
         self._known: dict[str, list[Simulation]] = {}
         self._long_runs: Counter[str] = Counter()
 

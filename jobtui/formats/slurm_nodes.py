@@ -112,9 +112,8 @@ class NodeRequest(NamedTuple):
 def wants_of(said: Mapping[str, str]) -> NodeRequest:
     """What a job asks for, by `scontrol show job`."""
     nodes = max(1, whole(said.get("NumNodes", "").partition("-")[0], 1))
-    cpus = max(
-        whole(said.get("NumCPUs", "").partition("-")[0], 1) // nodes, whole(said.get("MinCPUsNode"), 1)
-    )
+    cpus_in_all = whole(said.get("NumCPUs", "").partition("-")[0], 1)
+    cpus = max(cpus_in_all // nodes, whole(said.get("MinCPUsNode"), 1))
     return NodeRequest(
         nodes=nodes,
         cpus=max(1, cpus),

@@ -24,7 +24,7 @@ from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
 FILES_HELD = 32
-STEPS_S, BREATH_S = 0.02, 0.0002
+STEP_S, PAUSE_S = 0.02, 0.0002
 """How long a step of the index takes, and how long it pauses after it so that others may ask."""
 SLICE_S = 0.05
 """How long one piece of slow work takes at most, after which it can be stopped."""
@@ -200,12 +200,12 @@ class LogPages(pages.Log):
 
     async def work(self) -> bool:
         def step() -> bool:
-            until = time.monotonic() + STEPS_S
+            until = time.monotonic() + STEP_S
             while any(segment.index.step(segment.size) for segment in reversed(self.segments)):
                 if time.monotonic() > until:
                     return True
                 # Lets the thread of the screen run at once
-                time.sleep(BREATH_S)
+                time.sleep(PAUSE_S)
             return False
 
         return await self._in(self._works, step)

@@ -121,19 +121,17 @@ class Memory:
 
     def shares(self, now: Nanos) -> tuple[Share, ...]:
         """Hosts and nodes where more runs fail than elsewhere, in the last weeks."""
+        today = recurrence.day_of(now)
         with self._reading() as reading:
-            return reading.shares(
-                range(recurrence.day_of(now) - recurrence.BASELINE_DAYS, recurrence.day_of(now) + 1)
-            )
+            return reading.shares(range(today - recurrence.BASELINE_DAYS, today + 1))
 
     def deviations(self, now: Nanos) -> tuple[Deviation, ...]:
         """Sites that deviate from their own past; none without a memory."""
         if not self.is_there:
             return ()
+        today = recurrence.day_of(now)
         with self._reading() as reading:
-            return recurrence.sustained(
-                [one for name in SITES for one in reading.deviations(name, recurrence.day_of(now))]
-            )
+            return recurrence.sustained([one for name in SITES for one in reading.deviations(name, today)])
 
     def compared(self, before: Runs, now: Runs) -> Compared:
         with self._reading() as reading:

@@ -51,10 +51,10 @@ QUIET_S = 60.0
 """A source without a successful poll for this many seconds does not show the present."""
 SKIPS_NAMED = 20
 """How many of the things that were skipped are named; all are counted."""
-
-
-FEWEST_NEWS, LEAST_PAUSE_S, UNUSUAL, FADING = 10, 120.0, 5.0, 0.95
-"""A silence is unusual after so much news, if it is so long, and so many times the usual pause."""
+FEWEST_NEWS, LEAST_PAUSE_S, USUAL_PAUSES = 10, 120.0, 5.0
+"""A silence is unusual after so much news, if it is so long, and as long as so many usual pauses."""
+FADING = 0.95
+"""What a pause still counts for at each one after it."""
 
 
 class SourceState(StrEnum):
@@ -152,7 +152,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
         if self.news < FEWEST_NEWS or self.news_at is None or self.read_at is None:
             return 0.0
         seconds = seconds_between(self.news_at, min(now, self.read_at))
-        return seconds if seconds > max(LEAST_PAUSE_S, UNUSUAL * self.pause_s) else 0.0
+        return seconds if seconds > max(LEAST_PAUSE_S, USUAL_PAUSES * self.pause_s) else 0.0
 
     def with_news(self, now: Nanos) -> Self:
         """The health once something new came. The longest pause counts, and less with each one after it."""

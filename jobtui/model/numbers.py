@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import overload
 
-LEAST, MOST = -(1 << 63), (1 << 63) - 1
+LEAST_INT64, MOST_INT64 = -(1 << 63), (1 << 63) - 1
 MOST_UNSIGNED = (1 << 64) - 1
 """The largest number without a sign, such as the hash in a journal's cursor."""
 _LONGEST = 64
@@ -28,7 +28,7 @@ def whole(text: str | bytes | None, default: int | None = None) -> int | None:
     if not text.isdigit() and not (text[1:].isdigit() and text[:1] in ("-", "+", b"-", b"+")):
         return default
     number = int(text)
-    return number if LEAST <= number <= MOST else default
+    return number if LEAST_INT64 <= number <= MOST_INT64 else default
 
 
 def of_base(text: str | None, base: int) -> int | None:
@@ -58,10 +58,10 @@ def whole_of(value: object) -> int | None:
     if isinstance(value, str):
         return whole(value)
     number = real_of(value)
-    if number is None or not LEAST <= number <= MOST:
+    if number is None or not LEAST_INT64 <= number <= MOST_INT64:
         return None
     number = value if isinstance(value, int) else int(number)
-    return number if LEAST <= number <= MOST else None
+    return number if LEAST_INT64 <= number <= MOST_INT64 else None
 
 
 def real_of(value: object) -> float | None:
@@ -69,7 +69,7 @@ def real_of(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, int):
-        return float(value) if LEAST <= value <= MOST else None
+        return float(value) if LEAST_INT64 <= value <= MOST_INT64 else None
     return value if math.isfinite(value) else None
 
 

@@ -32,7 +32,7 @@ from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine
 from jobtui.model.memory import JobMemory
-from jobtui.model.numbers import LEAST, MOST, storable
+from jobtui.model.numbers import LEAST_INT64, MOST_INT64, storable
 from jobtui.model.scripts import Answer
 from jobtui.model.secrets import mask_document
 from jobtui.model.tables import text_of
@@ -80,7 +80,7 @@ class Item(StrEnum):
 
 
 # A document may hold a time of thousands of digits. Set here, as the clock is imported without msgspec
-Nanos.__supertype__ = Annotated[int, msgspec.Meta(ge=LEAST, le=MOST)]  # type: ignore[attr-defined]
+Nanos.__supertype__ = Annotated[int, msgspec.Meta(ge=LEAST_INT64, le=MOST_INT64)]  # type: ignore[attr-defined]
 
 TYPES: Mapping[Item, Any] = {
     Item.BATCH: Batch, Item.FAILURE: str, Item.JOB: Job, Item.DETAIL: JobDetail | None,
@@ -218,9 +218,8 @@ class Recording:
                 self.about = msgspec.json.decode(about, type=About)
             except msgspec.MsgspecError as error:
                 raise RecordingError(f"{self.path}: damaged: {error}") from error
-            self._sources: dict[tuple[str, str], int] = {
-                (kind, name): number for number, kind, name in self._rows("SELECT id, kind, name FROM source")
-            }
+            rows = self._rows("SELECT id, kind, name FROM source")
+            self._sources: dict[tuple[str, str], int] = {(kind, name): number for number, kind, name in rows}
             self._logs: dict[int, list[str]] = {}
             for source, name in self._rows("SELECT source, name FROM log ORDER BY source, name"):
                 self._logs.setdefault(source, []).append(name)

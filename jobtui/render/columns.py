@@ -377,9 +377,8 @@ def _shared(columns: Sequence[TableColumn[Any, Any]], room: int, texts: Mapping[
         goals = list(map(min, (column.cells[step] for column in columns), whole))
         spare = max(0, room - sum(sizes))
         # the smallest goals first: a few cells complete an id, and shorten a long text only a little
-        waiting = sorted(
-            (i for i in range(len(sizes)) if goals[i] > sizes[i]), key=lambda i: goals[i] - sizes[i]
-        )
+        short = (at for at in range(len(sizes)) if goals[at] > sizes[at])
+        waiting = sorted(short, key=lambda at: goals[at] - sizes[at])
         for done, index in enumerate(waiting):
             given = min(goals[index] - sizes[index], -(-spare // (len(waiting) - done)))
             sizes[index] += given

@@ -334,11 +334,10 @@ class Guide:
         from jobtui.session.traces import ways_by_attribute
 
         assert self._shared.trace_client is not None
+        client, names = self._shared.trace_client(), self._shared.store.traces.job_attributes
         try:
             async with asyncio.timeout(ASKED_S):
-                ways = await ways_by_attribute(
-                    self._shared.trace_client(), job_id, self._shared.store.traces.job_attributes
-                )
+                ways = await ways_by_attribute(client, job_id, names)
         except TimeoutError:
             words = f"no trace of {job_id} was found: no answer within {ASKED_S:g} s"
             self._app.notify(show(words), severity="warning", markup=False)

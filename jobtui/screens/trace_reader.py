@@ -119,9 +119,8 @@ class JobTracing:
             return
         self.note(job, ops, unlinked)
         if self.reader is None and job is not None:
-            self.ways = await ways_from_job(
-                self._shared.trace_client(), job, self._shared.store.traces.job_attributes
-            )
+            client, names = self._shared.trace_client(), self._shared.store.traces.job_attributes
+            self.ways = await ways_from_job(client, job, names)
             if self.ways.found:
                 self._follow(self.ways.found[0])
         self.is_looked_for = True

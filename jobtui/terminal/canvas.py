@@ -274,9 +274,8 @@ def _changed(before: CanvasRow, after: CanvasRow) -> Iterator[tuple[int, int]]:
     if before == after:
         return
     start = stop = -1
-    for at, (old, new, look, wanted) in enumerate(
-        zip(before.chars, after.chars, before.codes, after.codes, strict=False)
-    ):
+    cells = zip(before.chars, after.chars, before.codes, after.codes, strict=False)
+    for at, (old, new, look, wanted) in enumerate(cells):
         if old == new and (look == wanted or (new == " " and on_blanks(look) == on_blanks(wanted))):
             continue
         if start < 0:

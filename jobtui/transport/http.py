@@ -355,9 +355,8 @@ class HttpClient:
         if self._is_closed:
             raise SourceError(f"{self.name}: is closed")
         if self._http is None:
-            most = httpx.Limits(
-                max_connections=self.limits.connections, max_keepalive_connections=self.limits.connections
-            )
+            count = self.limits.connections
+            most = httpx.Limits(max_connections=count, max_keepalive_connections=count)
             transport = self.transport
             if transport is None and self._is_direct:
                 # A host that goes away without a word is noticed while nothing is sent

@@ -242,9 +242,8 @@ def faults_of(
     program: str, package: str = "jobtui.transport", kinds: Mapping[str, type[SourceError]] = KINDS
 ) -> tuple[KnownFault, ...]:
     """What a program says when it fails, by `faults.toml` of a package, in the order in which it is tried."""
-    return tuple(
-        KnownFault(text, kinds[kind], line) for text, kind, line in tables_of(package, "faults")[program]
-    )
+    rows = tables_of(package, "faults")[program]
+    return tuple(KnownFault(text, kinds[kind], line) for text, kind, line in rows)
 
 
 def known_fault(table: Sequence[KnownFault], stderr: str, values: Mapping[str, str]) -> SourceError | None:

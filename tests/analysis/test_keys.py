@@ -66,9 +66,8 @@ def test_slurm_of_finds_the_job(job: Job | None, jobs: list[Job], noted: str, fo
 
 def test_a_job_of_slurm_has_its_words_and_in_its_tags_whose_it_is() -> None:
     assert slurm_words(in_slurm(message="free nodes")) == "Slurm 4711 PENDING: waits for free nodes"
-    assert (
-        slurm_words(in_slurm(JobStatus.FAILED, error="out of memory")) == "Slurm 4711 FAILED: out of memory"
-    )
+    failed = in_slurm(JobStatus.FAILED, error="out of memory")
+    assert slurm_words(failed) == "Slurm 4711 FAILED: out of memory"
     noted = SbatchStatus("pending", "4711")
     assert cluster_words(noted, in_slurm(JobStatus.RUNNING)) == "Slurm 4711 RUNNING (its agent noted pending)"
     assert cluster_words(noted, in_slurm()) == "Slurm 4711 PENDING"

@@ -205,10 +205,8 @@ def test_every_source_keeps_its_order(steps: list[Step]) -> None:
     lines = timeline.job_lines(JobId("x"), [an_op(steps=steps)], ())
     assert {line.key for line in lines} == {(s.source, s.offset, s.text) for s in steps}
     for source in "abc":
-        own = [line for line in lines if line.source == source]
-        assert [line for line in own if line.at is not None] == sorted(
-            (line for line in own if line.at is not None), key=lambda line: (line.at, line.offset)
-        )
+        dated = [(line.at, line.offset) for line in lines if line.source == source and line.at is not None]
+        assert dated == sorted(dated)
     assert timeline.in_time_order(reversed(lines)) == lines
 
 
@@ -242,9 +240,8 @@ def test_each_run_is_an_op_with_its_changes_in_the_order_learnt() -> None:
     assert [step.component for step in first.steps] == [
         Component.BALSAM, Component.SITE, Component.LAUNCHER, Component.LAUNCHER
     ]  # fmt: skip
-    assert (first.result, first.error, first.status) == (
-        "error", "return code 3: no such element", OpStatus.ENDED
-    )  # fmt: skip
+    end = first.result, first.error, first.status
+    assert end == ("error", "return code 3: no such element", OpStatus.ENDED)
     assert [step.step for step in second.steps] == ["RESTART_READY", "RUNNING on 1 node"]
     assert second.status is OpStatus.REPLIED
     assert "after 1m" in first.steps[2].text

@@ -172,9 +172,8 @@ class Shelf:
 
     async def script(self, wanted: model.Wanted) -> model.Answer:
         found = self._scripts.get(wanted.number)
-        return model.Answer(
-            found, (model.Tried("/archive", model.Outcome.FOUND if found else model.Outcome.NOT_THERE),)
-        )
+        outcome = model.Outcome.FOUND if found else model.Outcome.NOT_THERE
+        return model.Answer(found, (model.Tried("/archive", outcome),))
 
 
 async def differing(*scripts: model.ArchivedScript) -> dict[str, FileDiff]:

@@ -233,9 +233,8 @@ async def test_lines_end_in_newlines_only_and_bytes_stay_as_they_are(path: Path)
 async def test_a_large_file_is_read_from_its_tail_on_also_without_times(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = await Opened.on(
-        path, b"".join(b"@%d line\n" % nth for nth in range(10_000, 20_000)), start=TailBytes(1_000)
-    )
+    lines = b"".join(b"@%d line\n" % nth for nth in range(10_000, 20_000))
+    opened = await Opened.on(path, lines, start=TailBytes(1_000))
     assert (opened.reading.texts[0], opened.reading.records[0].line) == ("@19917 line", 9_918)
     assert (opened.reading.records[0].offset, opened.reading.texts[-1]) == (12 * 9_917, "@19999 line")
     assert opened.log.beginning is not None

@@ -214,9 +214,8 @@ async def test_lines_and_what_is_missing_are_given_up_to_the_begin(
     for n in range(7_000):
         busy.log(f"busy {n}", n + 0.5)
     quiet.log("quiet 3", 3, host="v7")
-    merged = merged_of(
-        {"x": LogPages(file), "busy": journal_pages(busy), "quiet": journal_pages(quiet, "v7")}
-    )
+    logs = {"x": LogPages(file), "busy": journal_pages(busy), "quiet": journal_pages(quiet, "v7")}
+    merged = merged_of(logs)
     async with asyncio.timeout(LONG_S):
         while len(whole := merged.lines) < 8_001:  # a log that answers late comes with a later look
             await merged.look()

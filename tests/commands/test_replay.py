@@ -108,9 +108,8 @@ def test_going_back_shows_the_job_as_it_was(tmp_path: Path, run: Runner) -> None
 def test_a_bundle_says_what_could_not_be_read(tmp_path: Path, run: Runner) -> None:
     file = tmp_path / "one.jobtui"
     jid = sorted(expected("local")["jobs"])[0]
-    made = run(
-        "bundle", jid, "-o", file, "--at", AT, *sources_of("local")[:2], "--log", tmp_path / "gone.log"
-    )
+    gone = "--log", tmp_path / "gone.log"
+    made = run("bundle", jid, "-o", file, "--at", AT, *sources_of("local")[:2], *gone)
     assert made.code == 0
     assert "gone.log: no such file" in run("replay", file, "explain", jid).err
     assert "gone.log: no such file" in str(run("replay", file, "explain", jid, "--json").json["sources"])

@@ -46,7 +46,7 @@ def test_a_number_may_have_a_default_and_be_in_bytes() -> None:
 @given(NUMBERISH)
 def test_any_text_is_none_or_a_number_in_range(text: str) -> None:
     number, fraction, hexadecimal = numbers.whole(text), numbers.real(text), numbers.of_base(text, 16)
-    assert number is None or numbers.LEAST <= number <= numbers.MOST
+    assert number is None or numbers.LEAST_INT64 <= number <= numbers.MOST_INT64
     assert fraction is None or math.isfinite(fraction)
     assert hexadecimal is None or 0 <= hexadecimal <= numbers.MOST_UNSIGNED
     assert numbers.whole(text.encode("utf-8", "replace")) == number
@@ -55,7 +55,7 @@ def test_any_text_is_none_or_a_number_in_range(text: str) -> None:
 @given(DOCUMENTS)
 def test_any_value_of_a_document_is_none_or_a_number_in_range(value: object) -> None:
     number, fraction = numbers.whole_of(value), numbers.real_of(value)
-    assert number is None or (type(number) is int and numbers.LEAST <= number <= numbers.MOST)
+    assert number is None or (type(number) is int and numbers.LEAST_INT64 <= number <= numbers.MOST_INT64)
     assert fraction is None or (type(fraction) is float and math.isfinite(fraction))
 
 

@@ -108,9 +108,8 @@ def test_times_and_progress() -> None:
         "job_cmd_state": "sbatch_run_status_stop", "sbatch_id": 7, "computeJobSerial": 1795207669,
         "computeJobStart": None, "parallelStatus": {"percentComplete": 41.5},
     }  # fmt: skip
-    assert sbatch_status(document) == SbatchStatus(
-        "sbatch_run_status_stop", "7", from_seconds(1795207669), None, 41.5
-    )
+    noted = SbatchStatus("sbatch_run_status_stop", "7", from_seconds(1795207669), None, 41.5)
+    assert sbatch_status(document) == noted
     message = {"py": {"percentComplete": 3}, "json": "{}"}
     assert some(sbatch_status({"job_cmd_state": "running", "parallelStatus": message})).percent == 3.0
 

@@ -83,10 +83,8 @@ def is_taken(app: App[Any]) -> bool:
 
     A key that is pressed while a line is being closed, which still has the focus, is lost.
     """
-    bars = app.screen.query(FilterBar)
-    return all(bar.mistake or isinstance(bar, CommandBar) for bar in bars) and bool(
-        bars or not isinstance(app.focused, Input)
-    )
+    bars, has_line = app.screen.query(FilterBar), isinstance(app.focused, Input)
+    return bool(bars or not has_line) and all(bar.mistake or isinstance(bar, CommandBar) for bar in bars)
 
 
 class Stack(WidgetApp):

@@ -272,9 +272,8 @@ def _parents(matter: BalsamCase) -> case.Ruling:
     going = [f"{name} ({state})" for name, state in needs if state and state != "JOB_FINISHED"]
     what = " and ".join(going[:MOST_NAMED]) or job.message or "its parent jobs"
     pending = _pending(matter, Category.DEPENDENCY, what + and_more(len(going), MOST_NAMED))
-    return _waits(
-        matter, Code.WAITING_PARENTS, pending, case.PLAUSIBLE if doubts else case.CERTAIN, doubts=doubts
-    )
+    sure = case.PLAUSIBLE if doubts else case.CERTAIN
+    return _waits(matter, Code.WAITING_PARENTS, pending, sure, doubts=doubts)
 
 
 def _by_agent(what: str) -> Callable[[BalsamCase], case.Ruling]:
@@ -309,9 +308,8 @@ def _site_down(matter: BalsamCase) -> case.Ruling | None:
         sentence += f" The state of its allocations ({names}) is as old; ask the scheduler."
     pending = _pending(matter, Category.SITE, words, is_stuck=True)
     doubts = matter.doubts_of(site.is_down, matter.sites_at)
-    return case.Ruling(
-        Code.SITE_AGENT_DOWN, sentence, case.GUESS if doubts else case.SURE, doubts, pending=pending
-    )
+    sure = case.GUESS if doubts else case.SURE
+    return case.Ruling(Code.SITE_AGENT_DOWN, sentence, sure, doubts, pending=pending)
 
 
 def _runnable(matter: BalsamCase) -> case.Ruling:

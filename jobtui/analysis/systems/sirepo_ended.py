@@ -193,10 +193,8 @@ def timed_out(case: Case) -> Finding | None:
 def canceled_later(case: Case) -> Finding | None:
     """A run that lost its supervisor or agent, was found again, and then canceled by its user."""
     step = case.last(Mark.RESTARTED, Mark.FOUND_GONE, Mark.AGENT_GONE)
-    if step is None or not any(
-        op.name == "cancel" and op.replies and any(is_line_before(step, one) for one in op.steps)
-        for op in case.later
-    ):
+    cancels = [op for op in case.later if op.name == "cancel" and op.replies]
+    if step is None or not any(is_line_before(step, one) for op in cancels for one in op.steps):
         return None
     return canceled_by_user(case)
 

@@ -217,10 +217,8 @@ class Questions:
             self.updated = Nanos(self.updated - from_seconds(before - ahead))
         self._ahead_s = ahead if before is None or is_back else max(before, ahead)
         is_framed = poll % FRAME_EVERY == 0
-        if (
-            is_framed
-            or seconds_between(max(map(self.parts.read_at, FRAME)), self._source.clock.now()) > FRAME_S
-        ):
+        framed_at = max(map(self.parts.read_at, FRAME))
+        if is_framed or seconds_between(framed_at, self._source.clock.now()) > FRAME_S:
             self._add_frame()  # first, so that nothing is judged by old heartbeats
             self._add(TRANSFERS, self._transfers())
         self._add(JOBS, self._changed_jobs(Nanos(self.updated - COMMIT_S * SECOND)))

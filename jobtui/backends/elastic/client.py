@@ -74,9 +74,8 @@ class ElasticClient(HttpClient):
         groups = as_dict(whole(document.get("aggregations")))
         total = whole_of(as_dict(found.get("total")).get("value")) or 0
         point = as_text(document.get("pit_id"))
-        return SearchAnswer(
-            [as_dict(whole(hit)) for hit in hits], self._missing(document), total, groups, point
-        )
+        whole_hits: list[Document] = [as_dict(whole(hit)) for hit in hits]
+        return SearchAnswer(whole_hits, self._missing(document), total, groups, point)
 
     async def open_point(self) -> str:
         """A point in time of the index, "" where the server offers none. Raises SourceError."""

@@ -172,11 +172,9 @@ class GatewayJournal(client.ExportReader):
         params = asked[0] if len(asked) == 1 else tuple(common(ask.matches))
         entries = _seek(ask.start)
         sent = {"Accept": EXPORT, **({"Range": f"entries={entries}"} if entries else {})}
+        answer = self._http.stream("/entries", (*params, ("follow", "")), sent, IDLE_S)
         try:
-            async with self._http.stream("/entries", (*params, ("follow", "")), sent, IDLE_S) as (
-                head,
-                pieces,
-            ):
+            async with answer as (head, pieces):
                 if head.kind != EXPORT:
                     raise await self._http.refused(head, pieces)
                 async for some in self._entries(pieces, ask.matches):

@@ -561,9 +561,8 @@ def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: st
     for task in tasks:
         states[task.state] += slurm.task_count(task.task)
     failed = [task.task for task in tasks if task.status is JobStatus.FAILED]
-    status = next(
-        (one for one in _ARRAY_STATUS if any(task.status is one for task in tasks)), JobStatus.UNKNOWN
-    )
+    statuses = {task.status for task in tasks}
+    status = next((one for one in _ARRAY_STATUS if one in statuses), JobStatus.UNKNOWN)
     times = [task.submitted_at for task in tasks if task.submitted_at is not None]
     listed = sorted(tasks, key=lambda task: task.status is not JobStatus.FAILED)[:MOST_STEPS]
     whys = ((task, records.error_of(task)) for task in listed)

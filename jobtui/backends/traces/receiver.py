@@ -25,7 +25,7 @@ import h11
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.formats.otlp_protobuf import Encoding, Signal, TooMany, answer_to, read_export, status_of_error
 from jobtui.model.health import FAULTS, Skip, SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.numbers import MOST, whole
+from jobtui.model.numbers import MOST_INT64, whole
 from jobtui.model.specs import ReadWindow, SourceSpec, is_loopback, listen_host
 from jobtui.model.traces import Span, SpanLog
 from jobtui.transport.unpacking import TooLarge, UnknownPacking, Unpacker, UnpackError
@@ -146,7 +146,7 @@ class _Connection:
     async def _body(self, headers: Mapping[str, str]) -> bytes:
         """The body, unpacked. Raises Refusal."""
         length = headers.get("content-length", "0")
-        if length.isdigit() and whole(length, MOST) > BODY_BYTES:
+        if length.isdigit() and whole(length, MOST_INT64) > BODY_BYTES:
             raise Refusal(413, f"the body has {length} bytes, more than {BODY_BYTES}")
         parts: list[bytes] = []
         try:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +96,8 @@ def check_incidents_say_the_same(
     if sample is not None and said is not None and said.code is Code.SUPERVISOR_RESTARTED:
         assert sample.restart
     if sample is not None and said is not None and sample.is_grouped:
-        assert (said.code, said.confidence, said.sentence) == (
-            verdict.code, verdict.confidence, verdict.sentence,
-        )  # fmt: skip
+        told = attrgetter("code", "confidence", "sentence")
+        assert told(said) == told(verdict)
         return
     assert sample is None or not verdict.is_reliably_bad, verdict
     assert not verdict.doubts or blind_spots or (said is not None and said.doubts), verdict

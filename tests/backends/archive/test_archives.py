@@ -345,9 +345,8 @@ HARMFUL = [b'{"id": 1, "x": ' + b"[" * 100_000, b'{"id": "' + b"9" * 100_000 + b
 @contextmanager
 def mock_cluster(*messages: tuple[str, bytes, dict[str, int]]) -> Iterator[int]:
     """Its port. Each message with its topic, and what else is said of it."""
-    producer = confluent_kafka.Producer(
-        {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0, "linger.ms": 0}
-    )
+    settings = {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0, "linger.ms": 0}
+    producer = confluent_kafka.Producer(settings)
     broker = next(iter(producer.list_topics(timeout=30).brokers.values()))
     for topic, value, more in messages:
         producer.produce(topic, value, **more)
