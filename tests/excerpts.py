@@ -12,20 +12,19 @@ A line `...` stands for lines left out, `...` at the end of a line for the rest 
     python -m tests.excerpts docker explain VUlhaMOD-tD9ZqDpL-heightWeightReport
 """
 
-import json
 import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobtui.demo.live import LiveDemo
 from jobtui.memory.database import FILE_NAME
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
-from tests.commands.running import AT, CAPTURES, Ran, environment, jobtui
+from tests.commands.running import AT, Ran, environment, jobtui
 from tests.memory.runs import a_run, written
-from tests.rows import FIXTURES
+from tests.rows import FIXTURES, table
 from tests.slurm_stand_in import StandIn
 
 SHOWN = re.compile(r"^<!-- on ([\w-]+) -->\n```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -73,25 +72,14 @@ def _is(shown: str, printed: str) -> bool:
     return shown == printed
 
 
-def capture(name: str, at: str = AT) -> Callable[[Path], Mapping[str, str]]:
+def linked(told: Mapping[str, Any]) -> Callable[[Path], Mapping[str, str]]:
     def build(place: Path) -> Mapping[str, str]:
-        for entry in (CAPTURES / name).iterdir():
-            place.joinpath(entry.name).symlink_to(entry)
-        logs = "supervisor=supervisor.log;server=server.log"
-        return {"JOBTUI_SRDB": ".", "JOBTUI_LOG": logs, "JOBTUI_AT": at}
-
-    return build
-
-
-def public_incident(name: str) -> Callable[[Path], Mapping[str, str]]:
-    def build(place: Path) -> Mapping[str, str]:
-        folder = FIXTURES / "incidents" / name
-        case = json.loads((folder / "case.json").read_text())
-        (place / "supervisor-job").mkdir()
-        (place / "supervisor-job" / f"{case['job']}.json").symlink_to(folder / "record.json")
-        (place / "supervisor.log").symlink_to(folder / "supervisor.log")
-        at = to_rfc3339(Nanos(case["now"] * SECOND))
-        return {"JOBTUI_SRDB": ".", "JOBTUI_LOG": "supervisor=supervisor.log", "JOBTUI_AT": at}
+        whole = FIXTURES / told.get("all_of", "")
+        links = {path.name: path for path in whole.iterdir()} if "all_of" in told else told["links"]
+        for name, target in links.items():
+            (place / name).parent.mkdir(exist_ok=True)
+            (place / name).symlink_to(FIXTURES / target)
+        return {f"JOBTUI_{name}": value for name, value in ({"AT": AT} | told["settings"]).items()}
 
     return build
 
@@ -110,26 +98,6 @@ def demo(incident: str, seed: int = 7) -> Callable[[Path], Mapping[str, str]]:
     return build
 
 
-def spans(*names: str) -> Callable[[Path], Mapping[str, str]]:
-    def build(place: Path) -> Mapping[str, str]:
-        for name in names:
-            (place / name).symlink_to(FIXTURES / "tracing" / name)
-        return {"JOBTUI_TRACE_FILE": ";".join(names), "JOBTUI_AT": AT}
-
-    return build
-
-
-def scripts(place: Path) -> Mapping[str, str]:
-    (place / "archive").symlink_to(FIXTURES / "sarchive" / "slurm-daily")
-    return {"JOBTUI_ARCHIVE": "archive", "JOBTUI_AT": AT}
-
-
-def ads(place: Path) -> Mapping[str, str]:
-    """A job of HTCondor that waits, as `condor_q -long` prints it."""
-    (place / "queue.ad").symlink_to(FIXTURES / "condor_queue.ad")
-    return {"JOBTUI_CONDOR_LOG": "queue.ad", "JOBTUI_AT": AT}
-
-
 def waiting(place: Path) -> Mapping[str, str]:
     """A cluster of Slurm in which some thirty jobs wait, as it was captured."""
     cluster = StandIn(place)
@@ -146,22 +114,13 @@ def memory(place: Path) -> Mapping[str, str]:
     bad = [a_run(number * 9_000, "a big ugly error", host="v7") for number in range(40)]
     good = [a_run(number * 900 + 1, host=f"v{number % 9}") for number in range(2_000)]
     written(place / "jobtui" / FILE_NAME, *bad, *good)
-    return {**capture("docker")(place), "XDG_DATA_HOME": str(place)}
+    return {**PLACES["docker"](place), "XDG_DATA_HOME": str(place)}
 
 
 PLACES: Mapping[str, Callable[[Path], Mapping[str, str]]] = {
-    "local": capture("local"),
-    "docker": capture("docker"),
-    "never": capture("docker-agents-never-start"),
-    "slot": public_incident("slot-held-by-another-op"),
-    "demo": demo("waiting-for-slot"),
-    "spans": spans("job-fail.otlp.json", "job-fail.logs.json"),
-    "scripts": scripts,
-    "ads": ads,
-    "waiting": waiting,
-    "gone": gone,
-    "memory": memory,
-}
+    **{name: linked(told) for name, told in table("excerpts").items()},
+    "demo": demo("waiting-for-slot"), "waiting": waiting, "gone": gone, "memory": memory,
+}  # fmt: skip
 """What commands of pages are run on."""
 
 

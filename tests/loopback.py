@@ -1,13 +1,18 @@
-"""Stand-ins on loopback: a server in a thread, and a user whom permissions bind."""
+"""Servers and clients of tests on loopback and in this process, and a user whom permissions bind."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import httpx
+
+from jobtui.backends.base import PolledSource
+from jobtui.backends.engine import Engine
+from jobtui.model.clock import Clock
+from jobtui.transport.http import HttpClient, HttpLimits
 
 CUT_AT = "x-cut-at"
 """A header of an answer that is not sent: after this number of bytes the connection ends."""
@@ -86,3 +91,25 @@ class Timer:
 
     def __call__(self) -> float:
         return self.now
+
+
+Client = TypeVar("Client")
+Timed = TypeVar("Timed", bound=PolledSource | Engine)
+
+
+def timed(whose: Timed, clock: Clock) -> Timed:
+    """The same source or engine, which goes by this clock."""
+    whose.clock = clock
+    return whose
+
+
+Answering = Callable[[httpx.Request], httpx.Response] | Callable[[httpx.Request], Awaitable[httpx.Response]]
+
+
+def carried(client: Client, answer: Answering | None = None, limits: HttpLimits | None = None) -> Client:
+    """The same client, whose requests this answers, within these limits."""
+    whose: Any = client
+    http: HttpClient = whose if isinstance(client, HttpClient) else whose._http
+    http.transport = None if answer is None else httpx.MockTransport(answer)  # type: ignore[arg-type]
+    http.limits = limits or http.limits
+    return client

@@ -28,7 +28,7 @@ from rich.terminal_theme import MONOKAI, TerminalTheme
 from jobtui.cli import main as run_jobtui
 from tests.commands.running import AT, sources_of
 from tests.rows import FIXTURES
-from tests.tmux import Tmux
+from tests.terminals import Tmux
 
 PLACE = Path(__file__).parents[1] / "screenshots"
 FONTS = Path("/usr/share/fonts/truetype/dejavu")

@@ -10,7 +10,7 @@ import pytest
 from jobtui.analysis.compare import CLUTTER
 from jobtui.analysis.explain.verdict import explain
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
-from tests.analysis.explain.balsam_cases import evidence_on
+from tests.analysis.explain.cases import evidence_on
 from tests.commands.running import Runner
 from tests.rows import FIXTURES, table
 from tests.slurm_stand_in import StandIn

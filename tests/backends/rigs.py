@@ -32,10 +32,9 @@ from tests.backends.db_files import Db
 from tests.backends.log_fakes import append, log_file
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
 from tests.builders import job_id as jid
-from tests.carried import carried, timed
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
-from tests.loopback import Answers
+from tests.loopback import Answers, carried, timed
 from tests.slurm_stand_in import StandIn
 
 UID = "3pMDuIiL"

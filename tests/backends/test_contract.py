@@ -28,7 +28,7 @@ from jobtui.model.health import Faults, SourceError
 from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import TraceSearch
 from tests.backends.engines.rigs import ENGINE_RIGS
-from tests.backends.journal.readers import JOURNAL_RIGS, JournalRig
+from tests.backends.journal.rigs import JOURNAL_RIGS, JournalRig
 from tests.backends.rigs import RIGS, Rig
 from tests.conftest import NOW
 from tests.fakes import SECRET, fail

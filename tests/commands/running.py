@@ -1,4 +1,4 @@
-"""Running jobtui as a user does: the real program on the captures of a real Sirepo."""
+"""Running jobtui as a user does: the real program on captures of a real Sirepo; the contract of its JSON."""
 
 import json
 import os
@@ -11,12 +11,17 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import GenericAlias
+from typing import Annotated, Any, Literal, NamedTuple, Optional
 
 import pytest
+from msgspec import Meta, convert, defstruct
 
 from jobtui.cli import main
-from tests.pty_program import PtyProgram
+from jobtui.model.jobs import Category
+from jobtui.model.verdicts import Code
+from tests.rows import table
+from tests.terminals import PtyProgram
 from tests.waiting import LONG_S, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -178,3 +183,31 @@ def _unpacked(value: object) -> bytes:
         return zlib.decompress(raw)
     except zlib.error:
         return raw
+
+
+TABLES = table("contract")
+WHOLE: Any = Annotated[int, Meta(ge=0)]
+KINDS: dict[str, Any] = {
+    "text": str, "number": float, "mapping": dict, "counts": dict[str, WHOLE], "whole": WHOLE,
+    "share": Annotated[float, Meta(ge=0, le=1)], "verdict": Code, "category": Category,
+    "time": Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")],
+}  # fmt: skip
+"""A time is RFC 3339 in UTC, with `Z`."""
+
+
+def kind_of(told: Any) -> Any:
+    if isinstance(told, dict):
+        return defstruct("Record", [(name, kind_of(one)) for name, one in told.items()])
+    if isinstance(told, list):
+        return GenericAlias(list, (kind_of(told[0]),))
+    words = told.removesuffix("?")
+    found = KINDS.get(words) or (kind_of(TABLES[words]) if words in TABLES else Literal[tuple(words.split())])
+    return found if words == told else Optional[found]  # noqa: UP045 - it is no type for mypy
+
+
+def check_document(document: dict[str, Any], command: str) -> None:
+    """Raises msgspec.ValidationError unless all of these are in it, of these kinds; others may be."""
+    names = list(document)
+    assert (names[0], names[-1]) == ("schema", "sources")
+    assert document["schema"] == f"jobtui/{command}/1"
+    convert(document, kind_of(TABLES["commands"][command] | {"sources": ["source"]}))

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.contract import TABLES, check_document
-from tests.commands.running import AT, CAPTURES, Runner
+from tests.commands.running import AT, CAPTURES, TABLES, Runner, check_document
 from tests.commands.sites import Flags, flags
 from tests.rows import table
 from tests.slurm_stand_in import StandIn

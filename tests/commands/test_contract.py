@@ -10,8 +10,17 @@ import pytest
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.printing import print_csv
 from tests.analysis.captured import expected
-from tests.commands.contract import check_document
-from tests.commands.running import ALL_CAPTURES, AT, CAPTURES, FAILED, TRUE_CAPTURES, Runner, a_db, sources_of
+from tests.commands.running import (
+    ALL_CAPTURES,
+    AT,
+    CAPTURES,
+    FAILED,
+    TRUE_CAPTURES,
+    Runner,
+    a_db,
+    check_document,
+    sources_of,
+)
 
 
 def jids_of(capture: str) -> list[str]:

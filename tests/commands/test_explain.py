@@ -15,8 +15,7 @@ from jobtui.session.evidence import typed_here
 from tests.analysis.captured import CAPTURES as CAPTURES_WITH_TRUTH
 from tests.analysis.captured import expected
 from tests.analysis.explain.cases import ASKED, CONFIDENT, played
-from tests.commands.contract import check_document
-from tests.commands.running import AT, CAPTURES, Runner, sources_of
+from tests.commands.running import AT, CAPTURES, Runner, check_document, sources_of
 from tests.condor import CONDOR
 from tests.demo.sites import DriverName
 from tests.offenders import each

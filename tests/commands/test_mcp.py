@@ -21,7 +21,7 @@ from jobtui.model.clock import SECOND, SystemClock
 from tests.analysis.explain.cases import played
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import T0, archive, journal_line
-from tests.backends.journal.readers import LINE
+from tests.backends.journal.rigs import LINE
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import AT, FAILED, Runner, a_db, environment, sources_of
 from tests.condor import JOB, executing, submitted

@@ -30,8 +30,8 @@ from tests.builders import a_job, ago
 from tests.commands.running import AT, CAPTURES, Runner, environment, jobtui, on_terminal, sources_of, started
 from tests.demo.sites import DriverName
 from tests.fakes import fail_later
-from tests.pty_program import PtyProgram
 from tests.rows import ROWS
+from tests.terminals import PtyProgram
 from tests.waiting import LONG_S, has_ended, wait_for
 
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"

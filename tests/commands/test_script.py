@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.backends.archive import captured
-from tests.commands.contract import check_document
-from tests.commands.running import CAPTURES, Runner
+from tests.commands.running import CAPTURES, Runner, check_document
 
 ARCHIVE = f"huppel={captured.FIXTURES / 'slurm-daily'}"
 SIREPO = "3pMDuIiL-0R4tZXQg-activityAnimation"

@@ -23,9 +23,8 @@ from jobtui.model.specs import SourceSpec
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import ALL_CAPTURES, AT, ROOT, Runner, a_db, jobtui, sources_of
 from tests.loopback import served
-from tests.pty_program import PtyProgram
 from tests.rows import ROWS
-from tests.tmux import Tmux
+from tests.terminals import PtyProgram, Tmux
 from tests.waiting import wait_for
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.contract import check_document
-from tests.commands.running import AT, Runner, shown
+from tests.commands.running import AT, Runner, check_document, shown
 from tests.slurm_stand_in import StandIn
 
 

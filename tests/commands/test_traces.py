@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.contract import check_document
-from tests.commands.running import AT, Runner, environment, jobtui
+from tests.commands.running import AT, Runner, check_document, environment, jobtui
 from tests.loopback import served
 from tests.trace_servers import Jaeger, Site, Spans, Tempo
 from tests.tracing import CAPTURES, EXPECTED, FORMATS, capture_file

@@ -24,9 +24,9 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos, to_seconds
 from jobtui.model.ids import TraceId
 from jobtui.model.traces import Trace, growing
 from jobtui.store.traces import TraceStore
-from tests.carried import timed
 from tests.demo.sites import DriverName
 from tests.demo.workload import Settings, WatchedWorld, simulate
+from tests.loopback import timed
 from tests.polling import polled
 from tests.rows import CAPTURES
 

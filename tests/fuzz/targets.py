@@ -53,7 +53,7 @@ from jobtui.recording.database import Damaged, Item, Recording, unpacked
 from jobtui.render.text import fit, safe, show, width
 from jobtui.views import Views, ViewsError
 from tests.backends.engines.rigs import OUTPUT, archive, ended_job, journald_document
-from tests.carried import Answering, carried, timed
+from tests.loopback import Answering, carried, timed
 from tests.rows import FIXTURES, table
 
 NOW = Nanos(1_795_206_870 * SECOND)

@@ -21,7 +21,7 @@ from release.locks import BASE, REQUIREMENTS, read_lock
 from release.sbom import SBOM, extras
 from release.shares import SHARES
 from release.zipapp import MACHINES, PYTHONS, build
-from tests.pty_program import PtyProgram
+from tests.terminals import PtyProgram
 
 KEPT = ("PATH", "LANG", "LC_ALL", "PIP_CERT", "SSL_CERT_FILE", "SSL_CERT_DIR", "UV_DEFAULT_INDEX")
 """What of the environment an installed program is given; nothing of this checkout."""

@@ -35,7 +35,7 @@ from tests.real.sirepo_cluster import Cluster, ClusterJobs
 from tests.real.sirepo_jobs import Asked, Jobs
 from tests.real.sirepo_system import Driver, Setup, SirepoSystem
 from tests.real.slurm_system import a_cluster
-from tests.tmux import Tmux
+from tests.terminals import Tmux
 from tests.waiting import wait_until
 
 

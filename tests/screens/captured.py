@@ -30,8 +30,8 @@ from jobtui.theme import DARK
 from jobtui.transport.ssh import LocalShell
 from jobtui.widgets.timeline import OpList
 from tests.balsam_server import TOKEN, RecordedBalsam, nanos
-from tests.carried import carried, timed
 from tests.conftest import NOW
+from tests.loopback import carried, timed
 from tests.rows import FIXTURES
 from tests.slurm_stand_in import StandIn
 from tests.tracing import CAPTURES, EXPECTED, capture_file

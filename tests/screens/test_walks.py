@@ -66,7 +66,7 @@ from tests.screens.captured import (
 from tests.screens.scene import FAILED, RUN, THREE, Scene, agents, with_runs
 from tests.screens.tour import typed
 from tests.slurm_stand_in import StandIn
-from tests.tmux import Tmux
+from tests.terminals import Tmux
 from tests.tracing import EXPECTED, capture_file
 from tests.widgets.widget_app import press, text
 

@@ -39,8 +39,7 @@ from jobtui.model.specs import Access
 from jobtui.model.traces import TraceSearch
 from jobtui.transport.http import HttpLimits, Requests
 from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed
-from tests.carried import Client, carried
-from tests.loopback import response
+from tests.loopback import Client, carried, response
 from tests.offenders import each
 from tests.waiting import LONG_S, stop, wait_until
 

@@ -34,19 +34,23 @@ from jobtui.model.ops import WritersRead
 from jobtui.model.verdicts import Cause, Code, Verdict
 from jobtui.session import Session
 from tests import builders
-from tests.analysis.explain.balsam_cases import LIVING, RAN, SITE, a_job, changes, on_balsam
 from tests.analysis.explain.cases import (
     CONFIDENT,
+    LIVING,
+    RAN,
+    SITE,
     Played,
     Spoil,
+    a_job,
+    changes,
     check_incidents_say_the_same,
     evidence_of,
+    on_balsam,
     played,
     up_to,
     without,
 )
-from tests.analysis.explain.disturbances import DISTURBANCES, PAIRS, SURE, damaged, disturbed
-from tests.analysis.explain.worlds import SYSTEMS
+from tests.analysis.explain.worlds import DISTURBANCES, PAIRS, SURE, SYSTEMS, damaged, disturbed
 from tests.builders import ago, some
 from tests.conftest import NOW
 from tests.demo.sites import DriverName

@@ -34,8 +34,21 @@ from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Concern, NextStep, UsualTime, Verdict
 from jobtui.render.verdicts import history_line
 from tests.analysis.captured import CAPTURES, ROOT, correlate, logs
-from tests.analysis.explain.balsam_cases import RAN, SITE, a_job, allocation, changes, evidence_on, on_balsam
-from tests.analysis.explain.cases import Played, evidence_of, played, record_in, up_to, written_at
+from tests.analysis.explain.cases import (
+    RAN,
+    SITE,
+    Played,
+    a_job,
+    allocation,
+    changes,
+    evidence_of,
+    evidence_on,
+    on_balsam,
+    played,
+    record_in,
+    up_to,
+    written_at,
+)
 from tests.builders import ago, an_op, some
 from tests.condor import JOB, SCHEDD, book_of, event, executing, facts_of, submitted
 from tests.conftest import NOW

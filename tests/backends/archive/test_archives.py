@@ -36,8 +36,7 @@ from tests.backends.archive.captured import (
 )
 from tests.backends.archive.elastic_server import INDEX, StrictElastic
 from tests.builders import some
-from tests.carried import carried
-from tests.loopback import nobody
+from tests.loopback import carried, nobody
 
 DAYS = 86_400 * SECOND
 

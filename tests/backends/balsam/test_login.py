@@ -28,7 +28,7 @@ from jobtui.model.specs import ReadWindow, parse_balsam
 from jobtui.transport.http import HttpClient
 from tests import balsam_server
 from tests.balsam_server import FOLDER, TOKEN, DeviceLogin, Record, RecordedBalsam, nanos, write_login
-from tests.carried import Answering, carried
+from tests.loopback import Answering, carried
 from tests.offenders import each
 from tests.rows import ROWS, table
 

@@ -39,8 +39,8 @@ from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.balsam_server import TOKEN, Record, RecordedBalsam, nanos
 from tests.builders import some
-from tests.carried import carried, timed
 from tests.fakes import FakeCorrelation, changes_in
+from tests.loopback import carried, timed
 from tests.offenders import each
 from tests.rows import table
 

@@ -26,12 +26,11 @@ from jobtui.model.job_reader import RunListing, Unreadable
 from jobtui.model.logs import LogRecord
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
-from tests.backends.journal.readers import DROPPED, LINE, UNIT, all_of, messages
+from tests.backends.journal.rigs import DROPPED, LINE, UNIT, all_of, messages
 from tests.backends.rigs import HttpRig
-from tests.carried import Answering, carried, timed
 from tests.condor import JOB
 from tests.conftest import NOW
-from tests.loopback import response
+from tests.loopback import Answering, carried, response, timed
 from tests.rows import ROWS
 
 T0 = Nanos(NOW - 600 * SECOND)

@@ -50,12 +50,11 @@ from tests.backends.archive.elastic_server import LOGIN, StrictElastic
 from tests.backends.engines import rigs
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import FILES, OUTPUT, T0, URL, at_second, journal_line, journald_document
-from tests.backends.journal.readers import LINE, UNIT
-from tests.carried import carried, timed
+from tests.backends.journal.rigs import LINE, UNIT
 from tests.commands.running import AT, Runner, in_turn
 from tests.condor import JOB, SCHEDD, event, executing, submitted
 from tests.conftest import NOW
-from tests.loopback import response, served
+from tests.loopback import carried, response, served, timed
 from tests.polling import polled, read_on
 from tests.rows import ROWS
 from tests.slurm_stand_in import StandIn

@@ -14,7 +14,7 @@ from jobtui.backends.journal.client import HostStarts
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.journal import AtCursor, Begin, FollowStart, Matches
 from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools
-from tests.backends.journal.readers import Follower, MakeReader, Way, each_program, messages, of, ways
+from tests.backends.journal.rigs import Follower, MakeReader, Way, each_program, messages, of, ways
 from tests.waiting import LONG_S
 
 pytestmark = [needs_journal_tools]

@@ -28,9 +28,18 @@ from jobtui.transport import ssh as shell
 from jobtui.transport.ssh import SSH_NAME_BYTES, STDERR_BYTES, LocalShell, Running, private_directory
 from tests.backends.journal.answering import Answer, answering, raw, reply
 from tests.backends.journal.make import BOOT, START_US, by_host, entry, make_journal, needs_journal_tools
-from tests.backends.journal.readers import Follower, all_of, of
-from tests.backends.journal.rigs import RUNS_HERE, SshClient, a_server, free_port, needs_sshd, program_of
-from tests.carried import carried
+from tests.backends.journal.rigs import (
+    RUNS_HERE,
+    Follower,
+    SshClient,
+    a_server,
+    all_of,
+    free_port,
+    needs_sshd,
+    of,
+    program_of,
+)
+from tests.loopback import carried
 from tests.offenders import each
 from tests.rows import ROWS, table
 from tests.waiting import LONG_S, has_ended, wait_until

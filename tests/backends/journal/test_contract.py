@@ -14,8 +14,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceMissing
 from jobtui.model.journal import At, AtCursor, Begin, FollowStart, Matches, Tail
 from tests.backends.journal.make import START_US, Writer, by_host, entry, make_journal, needs_journal_tools
-from tests.backends.journal.readers import Follower, Way, all_of, each_program, messages, of
-from tests.backends.journal.rigs import signal_journalctl
+from tests.backends.journal.rigs import Follower, Way, all_of, each_program, messages, of, signal_journalctl
 from tests.rows import FIXTURES
 
 pytestmark = [needs_journal_tools, each_program]

@@ -18,10 +18,9 @@ from jobtui.model.ops import Certainty, Component, Step
 from jobtui.session import Session
 from tests.analysis.captured import seen, true_ops
 from tests.backends.journal.make import needs_journal_tools
-from tests.backends.journal.readers import Way, each_program
-from tests.carried import timed
+from tests.backends.journal.rigs import Way, each_program
 from tests.journal_memory import T0, MemoryJournal, container_rows, in_order, one_journal, supervisor_rows
-from tests.loopback import Timer
+from tests.loopback import Timer, timed
 from tests.polling import read_on
 
 SEND = (

@@ -36,8 +36,7 @@ from jobtui.session import Session
 from jobtui.session.traces import SessionTraces
 from tests.backends.traces import sending
 from tests.backends.traces.sending import PROTOBUF, SPAN, export, listening, raw, send, taken
-from tests.carried import carried, timed
-from tests.loopback import served
+from tests.loopback import carried, served, timed
 from tests.polling import polled, read_on
 from tests.rows import ROWS
 from tests.trace_servers import ID, JSON, NAMES, TEXT, Answer, Site, Spans
