@@ -5,12 +5,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-<<<<<<< HEAD
-from itertools import groupby
-from operator import attrgetter
-=======
 from itertools import groupby, pairwise
->>>>>>> 6579a9d8 (tests: helpers of one subject in one file; a Balsam has only jobs asked for)
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
