@@ -334,13 +334,17 @@ def _in_view_of_gaps(said: Ruling, matter: CondorCase) -> Ruling:
 def _doubt_of_last(matter: CondorCase) -> str:
     """Why the last event of a live job may not be its last one; "" where nothing says so."""
     gap, timed = matter.life.gap, [fact for fact in matter.facts if fact.at is not None]
-    if not matter.job.status.is_live:
+    asked_at = time_of_seconds(whole(matter.life.values.get("ServerTime")))
+    old_s = since_s(asked_at, matter.now) or 0.0
+    newest = gap.written_at if gap is not None else matter.life.updated_at
+    is_ad_last = asked_at is not None and newest is not None and asked_at >= newest and old_s <= ADS_LAST_S
+    state = condor.AD_STATES.get(matter.life.values.get("JobStatus", ""))
+    if not matter.job.status.is_live or (is_ad_last and state == matter.life.state):
         return ""
     if gap is not None:
         what = gap.text.strip() if gap.what == condor.LOG_GAP else _NOT_KNOWN
         return f"{what}: what happened to it since may be there"
-    asked_at = time_of_seconds(whole(matter.life.values.get("ServerTime")))
-    if not matter.has(Origin.EVENT) and (old_s := since_s(asked_at, matter.now) or 0.0) > ADS_LAST_S:
+    if not matter.has(Origin.EVENT) and old_s > ADS_LAST_S:
         return f"its job ad is of {age(old_s)} before: what happened to it since is not known"
     by_time = sorted(timed, key=lambda fact: (fact.what != "submit", fact.at))
     silent_s = seconds_between(by_time[-1].at or matter.now, matter.now) if by_time else 0.0

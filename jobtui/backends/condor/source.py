@@ -196,16 +196,16 @@ class CondorFile(PolledFile[WholeRead]):
     def _followed(self, written_at: Nanos) -> Batch:
         batch = self._follower.poll()
         facts = list(batch.condor)
-        if facts and not batch.more:
-            facts[-1] = msgspec.structs.replace(facts[-1], written_at=written_at)
+        before, self._unfinished = self._unfinished, () if batch.more else self._follower.unfinished
+        torn = self._unfinished if before != self._unfinished else ()
+        ends = [facts.pop()] if facts and not batch.more else []
+        ends += self._follower.parser.torn if torn else []
+        facts += (msgspec.structs.replace(fact, written_at=written_at) for fact in ends)
         if (gaps := self._follower.gaps) > self._gaps:
             self._gaps = gaps
             why = f"{self.name} was rotated or truncated, and a part was gone before it was read"
             gap = CondorFact("", Origin.EVENT, LOG_GAP, None, why, self.name, 0, -1, rotation=gaps)
             facts.insert(0, gap)
-        before, self._unfinished = self._unfinished, () if batch.more else self._follower.unfinished
-        torn = self._unfinished if before != self._unfinished else ()
-        facts += self._follower.parser.torn if torn else []
         return msgspec.structs.replace(
             batch, condor=tuple(facts), count=len(facts),
             skipped=(*batch.skipped, *torn), skip_count=batch.skip_count + len(torn),
