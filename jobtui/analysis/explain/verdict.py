@@ -280,6 +280,8 @@ def _times_of(health: SourceHealth, verdict: Verdict, evidence: Evidence) -> Ite
     times = [fact.at for fact in verdict.evidence if evidence.origin_of(fact.source) == health.name]
     if job is not None and job.source == health.name:
         times += [job.queued_at, job.started_at, job.updated_at, job.written_at]
+        mine = (one for one in evidence.allocations if job.allocation.startswith(f"{one.id} "))
+        times += [one.heartbeat_at for one in mine if one.source == health.name]
     return (at for at in times if at is not None)
 
 

@@ -264,11 +264,8 @@ def _parents(matter: BalsamCase) -> case.Ruling:
         words = "It will not start by itself: its parents have finished, and the server did not release it."
         return case.Ruling(Code.NEVER_STARTS, words, case.LIKELY)
     unknown = [name for name, state in needs if not state]
-    doubts = tuple(f"the state of its parent {name} is not known" for name in unknown[:MOST_NAMED])
-    if (more := len(unknown) - MOST_NAMED) > 0:
-        doubts = (*doubts, f"the states of {more} more of its parents are not known")
-    if not needs:
-        doubts = ("the states of its parents are not known",)
+    names = ", ".join(unknown[:MOST_NAMED]) + and_more(len(unknown), MOST_NAMED)
+    doubts = (f"the state of {names or 'its parents'} is not known",) if unknown or not needs else ()
     going = [f"{name} ({state})" for name, state in needs if state and state != "JOB_FINISHED"]
     what = " and ".join(going[:MOST_NAMED]) or job.message or "its parent jobs"
     pending = _pending(matter, Category.DEPENDENCY, what + and_more(len(going), MOST_NAMED))
@@ -308,6 +305,8 @@ def _site_down(matter: BalsamCase) -> case.Ruling | None:
         sentence += f" The state of its allocations ({names}) is as old; ask the scheduler."
     pending = _pending(matter, Category.SITE, words, is_stuck=True)
     doubts = matter.doubts_of(site.is_down, matter.sites_at)
+    if matter.job.native_status in SET_BY_AGENT and site.is_down(matter.job.updated_at or Nanos(0)):
+        doubts = ("its agent changed this job after that",)
     sure = case.GUESS if doubts else case.SURE
     return case.Ruling(Code.SITE_AGENT_DOWN, sentence, sure, doubts, pending=pending)
 
@@ -425,7 +424,10 @@ def _stale(matter: BalsamCase, one: Allocation) -> case.Ruling:
     if not one.launchers:
         ran = for_words(since_s(one.start_at, matter.launchers_at))
         sentence = f"Allocation {name} has run{ran} and lists no launcher: its jobs do not continue."
-        return case.Ruling(Code.LAUNCHER_STALE, sentence, case.LIKELY, ("no launcher of it is listed",))
+        doubt, sure = "no launcher of it is listed", case.LIKELY
+        if one is matter.own and matter.job.alert != NO_SESSION:
+            doubt, sure = "the launcher that the job names is not listed", case.GUESS
+        return case.Ruling(Code.LAUNCHER_STALE, sentence, sure, (doubt,))
     silent = for_words(since_s(one.heartbeat_at, matter.launchers_at))
     sentence = f"The launcher of allocation {name} has not been heard from{silent}: its jobs do not continue."
     run = matter.last("RUNNING") if one is matter.own else None
@@ -460,7 +462,8 @@ RULES: Mapping[str, Callable[[BalsamCase], case.Ruling]] = {
 }  # fmt: skip
 
 
-LAUNCHED = frozenset({"PREPROCESSED", "RESTART_READY", "RUNNING"})
+SET_BY_AGENT = frozenset({"PREPROCESSED", "RESTART_READY"})
+LAUNCHED = SET_BY_AGENT | {"RUNNING"}
 OF_SITE = RULES.keys() - {"AWAITING_PARENTS", "RUNNING", RUN_ERROR, RUN_TIMEOUT, "JOB_FINISHED", FAILED}
 NEEDED: Mapping[str, Set[str]] = {
     "apps": OF_SITE,

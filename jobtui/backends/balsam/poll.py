@@ -734,7 +734,7 @@ class KnownRows:
         """What a job waits for at its site, and, if a person has to do something for it, what is wrong."""
         if row.state == "RUNNING":
             silence = next((self.silence(one) for one in self.going if one.id == row.batch_job_id), None)
-            return None, silence or (NO_SESSION if row.session_id is None else None)
+            return None, silence if row.session_id is not None else NO_SESSION
         if row.state in FOR_AGENT or self.launchers_at is None:
             return None, self.down.get(site)
         here = [one for one in self.going if one.site_id == site]

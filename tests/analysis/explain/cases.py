@@ -259,7 +259,9 @@ def evidence_on(row: Mapping[str, Any]) -> Evidence:
     site = msgspec.structs.replace(SITE, seen_at=ago(row.get("seen_s", 10)))
     reasons = tuple(ReasonSeen(ID, ago(at), why) for at, why in row.get("reasons", ()))
     went = [change for change in went if change.id not in row.get("lost", ())]
-    return on_balsam(a_job(row["state"], **fields), went, here, site, reasons=reasons)
+    health = SourceHealth(name="api", kind="balsam", state=SourceState.OK, read_at=NOW)
+    read = [health] if row.get("read") else []
+    return on_balsam(a_job(row["state"], **fields), went, here, site, *read, reasons=reasons)
 
 
 def _times(row: Mapping[str, Any]) -> dict[str, Nanos]:
