@@ -264,7 +264,7 @@ def license_of(printed: bytes, name: str) -> Limit | None:
         said = fields_of_line(line)
         if said.get("LicenseName") == name:
             most, used = real(said.get("Total")) or 0.0, real(said.get("Used"))
-            return Limit(of="the cluster", name=name, what=name, most=most, used=used)
+            return Limit(of="the cluster", name=name, what="licenses", most=most, used=used)
     return None
 
 

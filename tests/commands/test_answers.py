@@ -64,8 +64,8 @@ def test_cluster_answers_have_line_and_code(
     case: dict[str, Any], cluster: StandIn, tmp_path: Path, run: Runner
 ) -> None:
     cluster.waiting() if case.get("waits") else cluster.captured()
-    if "queue" in case:
-        cluster.queue(*case["queue"])
+    for given in case.keys() & {"queue", "accounts"}:
+        getattr(cluster, given)(*case[given])
     for command, text in case.get("faults", {}).items():
         cluster.fault(command, text)
     code, *said = case["answer"]

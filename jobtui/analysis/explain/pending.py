@@ -117,10 +117,9 @@ def _parts(pending: Pending) -> Iterator[str]:
         yield _tally(pending.nodes, pending.queue)
     if (limit := pending.limit) is not None:
         what = limit.what.removesuffix("s") if limit.most == 1 else limit.what
-        name = "" if limit.name == limit.what else f" ({limit.name})"
         taken = "is in use" if limit.used == 1 else "are in use"
         used = "" if limit.used is None else f", of which {limit.used:g} {taken}"
-        yield f"{capital(limit.of)} allows {limit.most:g} {what}{name}{used}"
+        yield f"{capital(limit.of)} allows {limit.most:g} {what} ({limit.name}){used}"
     if pending.needs and pending.needs[0][0] not in pending.words:
         named = ", ".join(f"{name} ({how})" if how else name for name, how in pending.needs[:MOST_NAMED])
         yield f"It needs {named}{and_more(len(pending.needs), MOST_NAMED)}"

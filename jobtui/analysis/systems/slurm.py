@@ -27,7 +27,7 @@ from jobtui.model.patterns import regex
 from jobtui.model.verdicts import BY_ITSELF, BY_SHELL, MEMORY_SIGNAL, Code, Fact, Verdict, signal_of
 
 EXPLAINING = ("depends on", "time limit", "may start", "requeued", "memory", "over its memory", "not started",
-              "output", "errors")  # fmt: skip
+              "output", "errors", slurm.ALSO_LOST)  # fmt: skip
 """Facts of a record that a verdict may rest on."""
 OUT_OF_MEMORY_SIGNAL = 125
 """What Slurm writes in place of a signal when the kernel reported running out of memory."""
@@ -42,8 +42,8 @@ OF_REASON: Mapping[str, Code] = {
 """What a reason of a failed job means that is not about its launch."""
 PASSED_S = 120.0
 """A job is no longer said to wait for a time this long after it."""
-AT_ONCE_S = 1.0
-"""A job that slurmd cannot start is over within this time."""
+AT_ONCE_S = 5.0
+"""A job that slurmd cannot start is over within this time, also on a busy node."""
 LOST = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL")
 PROGRESS = (JobStatus.UNKNOWN, JobStatus.PENDING, JobStatus.RUNNING)
 """States of jobs that have not ended, in their order."""
@@ -75,9 +75,6 @@ class SlurmCase(NamedTuple):
     def again(self) -> str:
         return f"It was requeued ({self.facts['requeued']}). " if "requeued" in self.facts else ""
 
-    def for_(self) -> str:
-        return for_words(self.job.waited_s(self.now))
-
     @property
     def words(self) -> dict[str, str]:
         """Words about it for commands, "" where there are none."""
@@ -101,6 +98,7 @@ class SlurmCase(NamedTuple):
         return {name: one and f"{system}/{one}" for name, one in first.items()} | {
             "id": job.id,
             "number": number,
+            "shown": "" if slurm.KNOWN_BY in facts else number,
             "array": number.partition("_")[0],
             "partition": job.app,
             "nodes": job.host or "",
@@ -169,14 +167,14 @@ def _pending_of(job: Job, evidence: Evidence, now: Nanos) -> Pending:
 def _pending(matter: SlurmCase) -> Ruling:
     job, pending = matter.job, matter.pending
     assert pending is not None
-    reason = slurm.reason_of(job.reason)
+    reason, waited = slurm.reason_of(job.reason), for_words(job.waited_s(matter.now))
     if pending.category is Category.HELD:
         by = reason.words if reason.category is Category.HELD else "a person to release it"
-        sentence = f"{matter.again}It is held and {waits_words(matter.for_())} for {by}."
+        sentence = f"{matter.again}It is held and {waits_words(waited)} for {by}."
         return Ruling(Code.HELD, sentence, CERTAIN)
     is_dependent = pending.category is Category.DEPENDENCY
     on = f" ({matter.facts['depends on']})" if is_dependent and "depends on" in matter.facts else ""
-    sentence = sentence_of(pending, matter.for_(), matter.again, on)
+    sentence = sentence_of(pending, waited, matter.again, on)
     if pending.is_stuck:
         sure = CERTAIN if reason.is_stuck else SURE
         is_known = reason.category is not Category.DEPENDENCY or "depends on" in matter.facts
@@ -227,16 +225,14 @@ def _canceled(matter: SlurmCase) -> Ruling:
         return Ruling(Code.LAUNCH_FAILED, f"It never ran: {fault}.", SURE)
     if matter.job.native_status == "REVOKED":
         return Ruling(Code.CANCELED, f"It was {by}.", CERTAIN)
-    doubts = () if " by " in by else ("accounting does not say who canceled it",)
+    doubts: tuple[str, ...] = () if " by " in by else ("accounting does not say who canceled it",)
     sentence = f"It was {by}{matter.after()}."
-    at_once = matter.job.started_at is not None and (matter.job.elapsed_s(matter.now) or 0.0) <= AT_ONCE_S
-    if by.endswith(" root") and at_once:
-        why = "Slurm 22.05 says so too of a job whose prolog failed on a node"
-        return Ruling(Code.CANCELED, sentence, PLAUSIBLE, (why,))
-    if doubts and slurm.KNOWN_BY in matter.facts:
-        why = "accounting closes a job like this too when slurmctld has lost it"
-        return Ruling(Code.CANCELED, sentence, PLAUSIBLE, (*doubts, why))
-    return Ruling(Code.CANCELED, sentence, CERTAIN if not doubts else SURE, doubts)
+    has_end, sure = any("exit" in text for _, text in matter.steps), SURE if doubts else CERTAIN
+    if by.endswith(" root") and matter.facts and matter.job.started_at is not None and not has_end:
+        sure, doubts = PLAUSIBLE, ("Slurm 22.05 says so too of a job whose prolog failed on a node",)
+    elif doubts and slurm.KNOWN_BY in matter.facts:
+        sure, doubts = PLAUSIBLE, (*doubts, "accounting closes a job so too when slurmctld has lost it")
+    return Ruling(Code.CANCELED, sentence, sure, doubts)
 
 
 def _failed(matter: SlurmCase) -> Ruling:
@@ -244,7 +240,7 @@ def _failed(matter: SlurmCase) -> Ruling:
     job = matter.job
     if is_array(job):  # its tasks have the programs
         return Ruling(Code.PROGRAM_FAILED, "It has ended.", SURE)
-    if job.started_at is None:
+    if job.started_at is None and not job.exit:
         return Ruling(Code.LAUNCH_FAILED, f"It never ran: {job.error}.", CERTAIN if job.reason else LIKELY)
     code, signal = exit_of(job.exit) or (0, 0)
     is_short = any(text.startswith("OUT_OF_MEMORY") for _, text in matter.steps)
@@ -355,10 +351,9 @@ def _unknown(matter: SlurmCase) -> Ruling:
 Rule = Callable[[SlurmCase], Ruling]
 
 ENDED: Mapping[str, Rule] = {
-    "BOOT_FAIL": _ended_by_slurm, "CANCELLED": _canceled, "COMPLETED": _completed,
-    "DEADLINE": _ended_by_slurm, "FAILED": _failed, "LAUNCH_FAILED": _ended_by_slurm,
+    "BOOT_FAIL": _ended_by_slurm, "DEADLINE": _ended_by_slurm, "LAUNCH_FAILED": _ended_by_slurm,
     "NODE_FAIL": _node_failed, "OUT_OF_MEMORY": _out_of_memory, "PREEMPTED": _ended_by_slurm,
-    "RECONFIG_FAIL": _ended_by_slurm, "REVOKED": _canceled, "TIMEOUT": _ended_by_slurm,
+    "RECONFIG_FAIL": _ended_by_slurm, "TIMEOUT": _ended_by_slurm,
 }  # fmt: skip
 
 BY_STATUS: Mapping[JobStatus, Rule] = {
@@ -384,10 +379,8 @@ def _evidence(matter: SlurmCase) -> Iterator[Fact]:
         for asked in matter.pending.asked:
             text = f"{asked}; {matter.pending.unread}" if matter.pending.unread else asked
             yield Fact(what="asked for this", text=text, source=job.source, at=at)
-    known = [f"{name}: {matter.facts[name]}" for name in EXPLAINING if name in matter.facts]
-    known += [
-        f"{name}: {text}" for name, text in matter.facts.items() if _is_node(name) or name == slurm.ALSO_LOST
-    ]
+    facts = matter.facts.items()
+    known = [f"{name}: {text}" for name, text in facts if name in EXPLAINING or _is_node(name)]
     if known:
         yield Fact(what="record", text=", ".join(known), source=job.source, at=at)
     for name, text in matter.steps:

@@ -290,9 +290,8 @@ async def fetch_detail(
     shown, away = await _shown(commands, native)
     accounted, fault = await _accounted(commands, native, shown)
     fault = away or fault
-    if isinstance(away, SourceMissing) and not accounted:  # the queue tells less
-        queued = _wanted(native, list((await queue_of()).jobs.values()))
-        shown, away = [(job, dict[str, str]()) for job in queued], None
+    if isinstance(away, SourceMissing) and (told := _wanted(native, list((await queue_of()).jobs.values()))):
+        shown, away = [(job, dict[str, str]()) for job in told], None  # the queue tells less
     known = {job.id: job for job, _ in shown} | {job.id: job for job in accounted}
     wanted = _wanted(native, list(known.values()))
     if not wanted:
@@ -407,8 +406,9 @@ def _wanted(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
 def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: str, left: str) -> JobDetail:
     """A job from both sources; `runs` are those in accounting, oldest first; `left`: slurmctld forgot it."""
     job = _present(said[0] if said is not None else None, runs)
+    if said is None or not said[1]:  # scontrol alone counts them
+        job = msgspec.structs.replace(job, restarts=max(job.restarts, len(runs) - 1))
     record = records.job_of(job, source, label, left if job.status.is_live else "")
-    record = msgspec.structs.replace(record, runs=max(record.runs, len(runs)))
     found = [*runs[:-1], job]
     made = tuple(_run(number, one, is_last=one is job) for number, one in enumerate(found, 1))
     return JobDetail(
