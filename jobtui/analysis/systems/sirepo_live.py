@@ -8,7 +8,7 @@ from jobtui.analysis.explain.flow import MOST_START_S, START_S, Mark, is_beyond,
 from jobtui.analysis.flags import AGENT_START_S, LIMIT_GRACE_S, STALE_S, limit_s, slot_of
 from jobtui.analysis.keys import ENDS, is_polled
 from jobtui.analysis.times import age, ago_words, for_words, waits_words
-from jobtui.model.clock import Nanos, since_s
+from jobtui.model.clock import DAY, SECOND, Nanos, since_s
 from jobtui.model.jobs import Category, JobStatus
 from jobtui.model.numbers import real
 from jobtui.model.ops import OpStatus, Step
@@ -71,7 +71,7 @@ def slot(case: Case) -> Finding | None:
     return Finding(
         Code[f"WAITING_{found[0].upper()}"],
         f"The run {waits_words(for_words(waited))}: {found[2]}.",
-        SURE if is_logged else LIKELY,
+        SURE if is_logged else LIKELY if (waited or 0.0) * SECOND < DAY else PLAUSIBLE,
         (wait,) if is_logged else (),
         Mark.SLOT_GOT,
         doubts=() if is_logged else ("no line of the supervisor about this wait was read",),
