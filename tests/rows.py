@@ -15,6 +15,11 @@ def table(name: str) -> dict[str, Any]:
     return tomllib.loads((FIXTURES / f"{name}.toml").read_text())
 
 
+def program(name: str) -> str:
+    """The text of a program below `fixtures/programs`, for a process of its own."""
+    return (FIXTURES / "programs" / name).read_text()
+
+
 def database_rows(path: Path, sql: str, *values: object) -> list[Any]:
     """What a statement gives in a database, which is closed again with what it changed."""
     with closing(sqlite3.connect(path)) as db, db:

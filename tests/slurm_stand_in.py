@@ -18,7 +18,7 @@ from typing import Any
 from jobtui.backends.slurm.client import CommandAnswer
 from jobtui.formats.slurm import accounted_job, queued_job, rows_of, shown_jobs
 from jobtui.model.slurm import SlurmJob
-from tests.rows import FIXTURES, table
+from tests.rows import FIXTURES, program, table
 
 CAPTURES = FIXTURES / "slurm"
 DIRECTORY = re.findall(r"WorkDir=(\S+)", (CAPTURES / "scontrol-show-job-oneline.txt").read_text())[0]
@@ -82,28 +82,8 @@ def _time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") if seconds else "N/A"
 
 
-COMMAND = f"""\
-#!/bin/sh
-here=@HERE@ name=${{0##*/}} call=${{0##*/}}
-for last; do call="$call\x1f$last"; done
-for file in "$here/$name".*; do
-    case $file in *.fault | *.hang | *.banner | *.cut) last=; esac
-done
-if [ "$name" = scontrol ] && [ -f "$here/scontrol.$last" ]; then
-    printf '%s\\036' "$call" >>"$here/calls"
-    exec cat "$here/scontrol.$last"
-fi
-exec "{sys.executable}" -IS "{FIXTURES}/programs/slurm" "$here" "$name" "$@"
-"""
+COMMAND = program("slurm_command")
 """A shell starts in a tenth of the time of Python, which is only needed for what is not a file as it is."""
-
-SSH = """\
-#!/bin/sh
-[ "$1" = -G ] && exit 0
-for line; do :; done
-exec sh -c "$line"
-"""
-"""An ssh that is there at once: it runs the last word, as a login shell would."""
 
 
 class StandIn:
@@ -114,9 +94,11 @@ class StandIn:
         self.path = folder / "bin"
         self.folder.mkdir()
         self.path.mkdir()
+        known = {"@HERE@": self.folder, "@PYTHON@": sys.executable, "@PROGRAM@": FIXTURES / "programs/slurm"}
+        command = re.sub("@[A-Z]+@", lambda found: shlex.quote(str(known[found[0]])), COMMAND)
         for name in ("squeue", "sacct", "scontrol", "sdiag"):
-            self._program(name, COMMAND.replace("@HERE@", shlex.quote(str(self.folder))))
-        self._program("ssh", SSH)
+            self._program(name, command)
+        self._program("ssh", program("ssh"))
 
     def _program(self, name: str, text: str) -> None:
         file = self.path / name

@@ -27,22 +27,13 @@ from jobtui.model.health import Faults
 from jobtui.model.patterns import regex
 from jobtui.terminal.driver import TerminalDriver
 from tests.backends.journal.rigs import children_of
-from tests.rows import CAPTURES, ROWS
+from tests.rows import CAPTURES, ROWS, program
 from tests.terminals import PtyProgram, Tmux
 from tests.waiting import LONG_S, wait_for, wait_until
 
 CAPTURE = CAPTURES / "local"
 READY = b"quit"
-HANGING = """
-import pathlib, sys, threading
-import jobtui.{module}
-def hang(*_, **__):
-    pathlib.Path({begun!r}).touch()
-    threading.Event().wait()
-jobtui.{module}.{function} = hang
-from jobtui.cli import main
-sys.exit(main())
-"""
+HANGING = program("hanging")
 """The program on a file system that does not answer, and a file that is there once it was asked."""
 
 WORDS = ["-m", "jobtui", "--srdb", str(CAPTURE), "--log", f"supervisor={CAPTURE / 'supervisor.log'}"]
@@ -381,10 +372,6 @@ def test_a_record_opens_in_a_pager_and_the_dashboard_returns() -> None:
 
 
 ROOT = Path(__file__).parents[1]
-
-
-def program(name: str) -> str:
-    return (CAPTURES.parent / "programs" / name).read_text()
 
 
 HEAVY = {

@@ -13,22 +13,13 @@ from jobtui.render.sources import labels
 from tests import reference
 from tests.commands.running import in_turn
 from tests.modules import MODULES, PACKAGE
+from tests.rows import program
 from tests.toy_source import TOY as TOY_KIND
 
 WORDS = frozenset({one.kind for one in SOURCES} | {one.setting for one in SOURCES}) - {""}
 ASKED = frozenset({"kind", "setting"})
 """What is compared: the kind of a source, the setting that names it."""
-TOY = """
-from jobtui.analysis import systems
-from jobtui.backends import registry
-from tests import toy_source
-
-registry.SOURCES = (*registry.SOURCES, toy_source.TOY)
-from jobtui import completion
-from release.words import table
-completion.table = table
-systems.SYSTEMS = (*systems.SYSTEMS, toy_source.TOY_SYSTEM)
-"""
+TOY = program("toy")
 
 
 def texts_of(source: str) -> dict[str, str]:

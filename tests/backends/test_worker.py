@@ -13,6 +13,7 @@ from jobtui.model.health import SourceError
 from jobtui.model.pages import query_of
 from jobtui.transport import worker as workers
 from jobtui.transport.worker import Worker
+from tests.rows import program
 from tests.waiting import LONG_S, wait_until
 
 
@@ -54,22 +55,9 @@ async def test_a_cancelled_call_that_has_not_begun_never_does() -> None:
 
 
 def test_a_call_that_hangs_does_not_keep_the_program_from_ending() -> None:
-    program = """
-import asyncio, threading
-from jobtui.transport.worker import Worker
-began = threading.Event()
-def hang():
-    began.set()
-    threading.Event().wait()
-async def main():
-    task = asyncio.create_task(Worker("hanging").run(hang))
-    while not began.is_set():
-        await asyncio.sleep(0.01)
-    task.cancel()
-asyncio.run(main())
-print("ended")
-"""
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", program("hangs_in_a_thread")], capture_output=True, timeout=60, check=True
+    )
     assert (ran.stdout, ran.stderr) == (b"ended\n", b"")
 
 

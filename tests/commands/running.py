@@ -20,7 +20,7 @@ from msgspec import Meta, convert, defstruct
 from jobtui.cli import main
 from jobtui.model.jobs import Category
 from jobtui.model.verdicts import Code
-from tests.rows import table
+from tests.rows import program, table
 from tests.terminals import PtyProgram
 from tests.waiting import LONG_S, wait_for
 
@@ -95,17 +95,7 @@ def jobtui(
     return Ran(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
 
-IN_TURN = """
-import io, json, sys
-from contextlib import redirect_stderr, redirect_stdout
-%s
-from jobtui.cli import main
-for words in json.loads(sys.argv[1]):
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace") for _ in range(2)]
-    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-        code = main(words)
-    print(json.dumps([code, *(one.flush() or one.buffer.getvalue().decode() for one in streams)]), flush=True)
-"""
+IN_TURN = program("in_turn")
 
 
 def in_turn(*lines: Sequence[str], before: str = "", cwd: Path = ROOT, **environ: str) -> list[Ran]:

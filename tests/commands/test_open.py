@@ -244,7 +244,7 @@ def test_every_command_takes_the_one_job_that_is_meant(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each scrap on a screen and by every third command: all of them look it up in the same way."""
+    """Each scrap on a screen and by every sixth command: all of them look it up in the same way."""
     capture, scrap, job_id = told
     monkeypatch.chdir(tmp_path)
     flags = sources(capture)
@@ -253,7 +253,7 @@ def test_every_command_takes_the_one_job_that_is_meant(
         assert jump.is_clear, jump
         goal = jump.goals[0]
         assert goal.job == job_id or goal.trace is not None or f"{job_id}_" in (goal.filter or "")
-    for command in COMMANDS[nth % 3 :: 3]:
+    for command in COMMANDS[nth % 6 :: 6]:
         found = run(*command, "--at", AT, *flags, "--", scrap)
         why = (command, found)
         said = found.out + found.err

@@ -23,7 +23,7 @@ from jobtui.model.specs import SourceSpec
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import ALL_CAPTURES, AT, ROOT, Runner, a_db, jobtui, sources_of
 from tests.loopback import served
-from tests.rows import ROWS
+from tests.rows import ROWS, program
 from tests.terminals import PtyProgram, Tmux
 from tests.waiting import wait_for
 
@@ -122,14 +122,7 @@ def test_a_file_with_any_value_is_one_that_can_be_read() -> None:
         check_text("c.toml", "srdb = 1")
 
 
-TRY = r"""
-offers() {
-  COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
-  _jobtui "$1"
-  printf '%s\n' "${COMPREPLY[@]}"
-}
-offers "$@"
-"""
+TRY = program("try_completion")
 FAILED = "hZk95g40-tAdRyEYP-heightWeightReport"
 
 

@@ -34,24 +34,11 @@ from tests.builders import a_job, ago, some
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
 from tests.conftest import NOW, resize
 from tests.memory.runs import DAY, a_run, home_file, remembered, rows, written
-from tests.rows import database_rows
+from tests.rows import database_rows, program
 from tests.waiting import wait_for
 
 FAILED = "VUlhaMOD-tD9ZqDpL-heightWeightReport"
-WRITES = """
-import sys, time
-from pathlib import Path
-from jobtui.memory.writer import MemoryThread, MemoryWriter
-from tests.memory.runs import a_run
-thread = MemoryThread(MemoryWriter(Path(sys.argv[1]), 1 << 30))
-number = 0
-while True:
-    thread.put(a_run(number))
-    number += 1
-    time.sleep(0.0005)
-    if number % 100 == 0:
-        print(number, thread.kept, flush=True)
-"""
+WRITES = program("remembers")
 
 
 def test_runs_are_remembered_once_and_reported(run: Runner) -> None:

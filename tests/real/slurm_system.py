@@ -34,15 +34,7 @@ CLUSTER = "huppel"
 
 SLURMDBD = Path(__file__).with_name("slurmdbd.conf").read_text()
 
-ACCOUNTING = """\
-AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost=localhost
-AccountingStoragePort={dbd_port}
-AccountingStoragePass={root}/munge.sock
-JobAcctGatherType=jobacct_gather/linux
-JobAcctGatherFrequency=5
-AccountingStoreFlags=job_script,job_env
-"""
+ACCOUNTING = Path(__file__).with_name("slurm_accounting.conf").read_text()
 
 SLURM = Path(__file__).with_name("slurm.conf").read_text()
 NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=32 RealMemory=8000 {more}\n"

@@ -214,13 +214,7 @@ OF_DAG: Mapping[str, tuple[str, str, str]] = {
     **{f"late {n}": ("factory.log", "program_failed", f"exit status {n}") for n in (1, 2)},
 }
 """Of each of those jobs its event log, its verdict, and words of it."""
-DAG = """\
-JOB good good.sub
-JOB bad bad.sub
-JOB never good.sub
-PARENT bad CHILD never
-SCRIPT POST bad /bin/false
-"""
+DAG = Path(__file__).with_name("some.dag").read_text()
 FACTORY = shell("exit $(Process)", "max_idle = 2") + "log = factory.log\n{form}\nqueue 3\n"
 """Late materialization: the schedd makes these jobs one after the other."""
 

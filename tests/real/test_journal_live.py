@@ -43,12 +43,7 @@ PLACES = (Path("/run/systemd/journal"), Path("/run/log/journal"))
 JOURNALD = "/lib/systemd/systemd-journald"
 SERVICE = "sirepo_job_supervisor"
 SETTINGS = "[Journal]\nRateLimitIntervalSec=0\nStorage=volatile\n"
-MAKE_HOST = """
-mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/log/journal && mount --bind "$1" /etc/machine-id
-mkdir -p /run/systemd/journal /run/systemd/journald.conf.d /run/log/journal /run/sshd
-printf '%s' "$2" >/run/systemd/journald.conf.d/jobtui.conf
-hostname "$3" && touch /run/made && exec sleep infinity
-"""
+MAKE_HOST = Path(__file__).with_name("make_host.sh").read_text()
 
 
 def run(*command: str) -> None:

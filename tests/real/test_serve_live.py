@@ -126,14 +126,7 @@ PICTURE = os.environ.get("REAL_PICTURE", "")
 DRAWN = 20_000
 """Pixels that are brighter than any background, when something is written on a screen."""
 
-ATTACK = """
-(address) => new Promise(done => {
-    const socket = new WebSocket(address);
-    socket.onmessage = () => done("read");
-    socket.onerror = () => done("refused");
-    setTimeout(() => done("silent"), 5000);
-})
-"""
+ATTACK = Path(__file__).with_name("attack.js").read_text().strip()
 
 
 def bright(png: bytes) -> int:

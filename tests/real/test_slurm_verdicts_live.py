@@ -19,17 +19,6 @@ from tests.waiting import wait_for, wait_until
 
 pytestmark = pytest.mark.real
 
-PARTITIONS = """\
-PartitionName=debug Nodes=n1,n2,n4 Default=YES MaxTime=60 State=UP PriorityTier=1 PreemptMode=OFF
-PartitionName=low Nodes=n3 MaxTime=60 State=UP PriorityTier=1 PreemptMode=CANCEL
-PartitionName=high Nodes=n3 MaxTime=60 State=UP PriorityTier=10 PreemptMode=OFF
-"""
-MORE = """\
-PreemptType=preempt/partition_prio
-PreemptMode=CANCEL
-SlurmdTimeout=10
-JobRequeue=1
-Licenses=matlab:1"""
 SETTLES_S = 600.0
 AWAY_S = 9.0
 BACK_S = 60.0
@@ -54,9 +43,10 @@ class Plant(NamedTuple):
     begins: bool = True
 
 
+TOLD = tomllib.loads(Path(__file__).with_name("slurm_plants.toml").read_text())
+PARTITIONS, MORE = TOLD.pop("slurm.conf").values()
 PLANTS, AFTER = (
-    [Plant(**one | {"options": tuple(one.get("options", ()))}) for one in plants]
-    for plants in tomllib.loads(Path(__file__).with_name("slurm_plants.toml").read_text()).values()
+    [Plant(**one | {"options": tuple(one.get("options", ()))}) for one in plants] for plants in TOLD.values()
 )
 LIVE = frozenset({"running", "requeued", "held", "slurm_queued", "never_starts", "waiting_parents"})
 

@@ -19,7 +19,7 @@ from jobtui.web.server import MOST, DashboardServer, Guard
 from tests.backends.journal.rigs import children_of
 from tests.commands.running import environment, jobtui
 from tests.offenders import each
-from tests.rows import CAPTURES
+from tests.rows import CAPTURES, program
 from tests.waiting import LONG_S, has_ended, wait_until
 from tests.web.serving import Screen, Served, browser, serving
 
@@ -151,19 +151,7 @@ async def test_other_machines_are_warned_of(tmp_path: Path) -> None:
     assert b"0.0.0.0 can be reached from other machines" in err
 
 
-ENDED_EARLY = """
-import asyncio, os, signal, sys
-from jobtui import cli
-
-def create_task(loop, *arguments, create=asyncio.BaseEventLoop.create_task, **named):
-    task = create(loop, *arguments, **named)
-    asyncio.BaseEventLoop.create_task = create
-    os.kill(os.getpid(), signal.SIGTERM)
-    return task
-
-asyncio.BaseEventLoop.create_task = create_task
-sys.exit(cli.main(["serve", "--listen", "127.0.0.1:0", "--", "demo"]))
-"""
+ENDED_EARLY = program("ended_early")
 """A server that is to end when it has made its first task and not begun it."""
 
 

@@ -33,6 +33,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.journal import AtCursor, Begin, Cursor, JournalEntry, Matches, Tail
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools, of_systemd
 from tests.backends.rigs import Rig
+from tests.rows import FIXTURES
 from tests.waiting import LONG_S, wait_for
 
 SSHD = "/usr/sbin/sshd"
@@ -45,14 +46,7 @@ needs_sshd = pytest.mark.skipif(
 SSHD_CONFIG = Path(__file__).with_name("sshd_config").read_text()
 # Without the files that a person's own shell reads at its start: they may take long, or hang
 
-SSH_CONFIG = """\
-Host *
-  IdentityFile {root}/user_key
-  IdentitiesOnly yes
-  UserKnownHostsFile {root}/known_hosts
-  GlobalKnownHostsFile /dev/null
-  StrictHostKeyChecking accept-new
-"""
+SSH_CONFIG = (FIXTURES / "journal" / "ssh_config").read_text()
 
 RUNS_HERE = 'for last; do :; done; sh -c "$last"'
 """An ssh that runs its command on this machine, to be put in the place of the real one."""
