@@ -22,7 +22,7 @@ from jobtui.model.health import SKIPS_NAMED, SourceDenied, SourceError, SourceMi
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.transport.worker import Worker
-from tests.backends.db_files import Db, a_record, captured, to_bytes
+from tests.backends.rigs import Db, a_record, captured, to_bytes
 from tests.builders import job_id as jid
 from tests.builders import some
 from tests.loopback import nobody

@@ -17,7 +17,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.analysis.explain.worlds import damaged, of_any_system
-from tests.fuzz.inputs import grows_badly, inputs
+from tests.fuzz.damage import grows_badly, inputs
 from tests.fuzz.targets import TARGETS, Target
 from tests.fuzz.whole import WORLDS, fuzz_world
 

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from jobtui.model.health import FAULTS
 from tests.fuzz import __main__ as fuzzing
 from tests.fuzz import damage, whole
-from tests.fuzz.damage import applied
-from tests.fuzz.inputs import grows_badly, inputs, seeds_of
+from tests.fuzz.damage import applied, grows_badly, inputs, seeds_of
 from tests.fuzz.targets import TARGETS, Target
 from tests.fuzz.whole import WORLDS, Wrong, drawn_run, kept, take
 
