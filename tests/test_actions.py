@@ -13,6 +13,7 @@ from jobtui.screens.shared import SCREENS, screen_at
 from jobtui.theme import DARK, LIGHT, THEMES, VARIABLE, colors_for, theme_for, with_colors
 from jobtui.views import View
 from tests.offenders import each
+from tests.rows import ROWS
 from tests.screens.scene import Scene
 
 
@@ -51,11 +52,7 @@ async def test_every_screen_takes_the_actions_and_binds_the_keys_of_the_table() 
         assert set(screen._bindings.key_to_bindings) == keys
 
 
-@each(
-        {"TERM": "xterm"}, {"TERM": "screen"}, {"TERM": "rxvt-16color"}, {"TERM": "tmux-256color"},
-        {"TERM": "xterm-kitty"}, {"TERM": "alacritty"}, {"TERM": "vt100", "COLORTERM": ""},
-        {"TERM": "xterm", "COLORTERM": "24bit"},
-    )  # fmt: skip
+@each(*ROWS["terminals"])
 def test_many_colours_are_used_only_where_they_are_sent(environ: dict[str, str]) -> None:
     """Whoever gets our own colours is sent them: textual would send 16 to others, which look like nothing."""
     console = Console(_environ={"FORCE_COLOR": "1", **environ}, legacy_windows=False)

@@ -116,12 +116,8 @@ def test_a_signal_ends_it_although_the_terminal_takes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "function", "end"),
-    [
-        ("backends.logfile", "look_quietly", "q"), ("transport.log_files", "open_file", "SIGTERM"),
-        ("backends.sirepo.source", "listed", "gone"), ("backends.sirepo.source", "read_job", "q"),
-    ],
-)  # fmt: skip
+    ("module", "function", "end"), ROWS["calls that hang, and how it is ended"]
+)
 def test_a_hanging_file_system_delays_no_end(tmp_path: Path, module: str, function: str, end: str) -> None:
     begun = tmp_path / "begun"
     text = HANGING.format(module=module, function=function, begun=str(begun))

@@ -36,6 +36,7 @@ from tests.commands.running import AT, CAPTURES, FAILED, Ran, Runner, shown, sou
 from tests.condor import CONDOR
 from tests.hostile.records import hostile
 from tests.loopback import response, served
+from tests.rows import ROWS
 from tests.screens import captured
 from tests.slurm_stand_in import StandIn
 from tests.waiting import wait_for
@@ -114,10 +115,7 @@ def test_a_secret_in_a_line_below_is_masked(run: Runner, tmp_path: Path, flags: 
     assert "hunter2" not in ran.out
 
 
-@pytest.mark.parametrize(
-    ("thing", "kind", "jobs"),
-    [("srj-p-VUlhaMOD", "container", 3), ("t7K7", "agent", 2), ("VUlhaMOD", "user", 6)],
-)
+@pytest.mark.parametrize(("thing", "kind", "jobs"), ROWS["things of several jobs"])
 def test_a_container_an_agent_and_a_user_have_the_lines_of_their_jobs(
     thing: str, kind: str, jobs: int, run: Runner
 ) -> None:
