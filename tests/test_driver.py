@@ -115,9 +115,7 @@ def test_a_signal_ends_it_although_the_terminal_takes_nothing() -> None:
         assert program.now_settings() == program.settings
 
 
-@pytest.mark.parametrize(
-    ("module", "function", "end"), ROWS["calls that hang, and how it is ended"]
-)
+@pytest.mark.parametrize(("module", "function", "end"), ROWS["calls that hang, and how it is ended"])
 def test_a_hanging_file_system_delays_no_end(tmp_path: Path, module: str, function: str, end: str) -> None:
     begun = tmp_path / "begun"
     text = HANGING.format(module=module, function=function, begun=str(begun))
