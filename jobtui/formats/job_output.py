@@ -124,12 +124,12 @@ class OutputReader:
         taken = len(data) if to_end else data.rfind(b"\n") + 1
         data, skips = data[:taken], list[Skip]()
 
-        def made(sifted: tuple[int, int, bytes]) -> list[CondorFact]:
-            number, start, line = sifted
-            text = line[:MATCH_LIMIT].replace(b"\0", b"").decode("utf-8", "replace").rstrip("\r")
+        def made(sifted: tuple[int, int, str]) -> list[CondorFact]:
+            number, start, text = sifted
+            text = text[:MATCH_LIMIT].replace("\0", "").rstrip("\r")
             return list(self._facts(text, first_line + number, begin + start))
 
-        def skip(sifted: tuple[int, int, bytes], why: str) -> None:
+        def skip(sifted: tuple[int, int, str], why: str) -> None:
             skips.append(Skip(f"{self._source}, byte {begin + sifted[1]}", why))
 
         found = rows_of(sift(data, load("jobsub"))[1], made, skip)

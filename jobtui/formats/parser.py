@@ -118,7 +118,6 @@ class LogParser:
         self.clock = LogClock()
         self._source = source
         self._format = load("sirepo")
-        self._match = self._format.match
         self._newest = Nanos(0)
         self._stamp: tuple[str, Nanos | None, int | None] = "", None, None
         self._held = Bounded[str, str](CONTAINERS_KEPT)
@@ -141,7 +140,7 @@ class LogParser:
         count, lines = sift(block, self._format)
         for number, start, text in lines:
             try:
-                self._read(text.decode("utf-8", "replace").rstrip("\r"), line + number, offset + start)
+                self._read(text.rstrip("\r"), line + number, offset + start)
             except Exception as error:  # noqa: BLE001 - it costs this line
                 why = FAULTS.note(error, "reading a line").words
                 skips.append(Skip(f"{self._source}:{line + number}", why))
@@ -186,7 +185,7 @@ class LogParser:
         if func == "_write" and container is None and (forwarded := _FORWARDED.match(message)):
             self._read_forwarded(forwarded[1], forwarded[2], line, offset)
             return True
-        matched = self._match(message, func, head)
+        matched = self._format.match(message, func, head)
         if matched is None:
             return False
         if stamp:
@@ -277,14 +276,14 @@ class SiteLogParser:
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed[LogRecord]:
         """The records of a block of whole lines; `offset` and `line` are those of its first. Never raises."""
         count, lines = sift(block, self._format)
-        found = (self._record(raw, line + number, offset + start) for number, start, raw in lines)
+        found = (self._record(text, line + number, offset + start) for number, start, text in lines)
         return Parsed([record for record in found if record is not None], count, [])
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         return read_time(line[:TIME_BYTES].decode("ascii", "replace"))
 
-    def _record(self, raw: bytes, line: int, offset: int) -> LogRecord | None:
-        found = _SITE_LINE.match(raw.decode("utf-8", "replace").rstrip("\r"))
+    def _record(self, text: str, line: int, offset: int) -> LogRecord | None:
+        found = _SITE_LINE.match(text.rstrip("\r"))
         if found is None:
             return None
         matched = self._format.match(found["message"], found["level"], found["head"])

@@ -8,7 +8,7 @@ looking at the lines. In a busy one the search costs more than it saves: then ev
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import accumulate, count
 from operator import add
@@ -56,7 +56,7 @@ class Shape(NamedTuple):
     catch_all: bool
 
 
-_Row = tuple[str, frozenset[str], re.Pattern[str], Shape]
+_Row = tuple[str, frozenset[str], Callable[[str, int, int], re.Match[str] | None], Shape]
 
 
 class LogFormat(NamedTuple):
@@ -72,10 +72,10 @@ class LogFormat(NamedTuple):
         rows = self.by_head.get(head)
         if rows is None:  # one key serves all other drivers, one all other words
             rows = self.by_head.get(DRIVER_HEAD if head.endswith("Driver") else ANY_HEAD, ())
-        for literal, funcs, pattern, shape in rows:
+        for literal, funcs, fullmatch, shape in rows:
             if literal not in message or (funcs and func not in funcs):
                 continue
-            if found := pattern.fullmatch(message, 0, MATCH_LIMIT):
+            if found := fullmatch(message, 0, MATCH_LIMIT):
                 return shape, found.groupdict()
         return None
 
@@ -104,7 +104,7 @@ def read_format(name: str, document: Mapping[str, Any]) -> LogFormat:
     by_head: dict[str, list[_Row]] = {}
     for shape in shapes:
         for head in shape.heads if DRIVER_HEAD not in shape.heads else (*shape.heads, *DRIVERS):
-            row = shape.literal, shape.funcs, shape.pattern, shape
+            row = shape.literal, shape.funcs, shape.pattern.fullmatch, shape
             by_head.setdefault(head, []).append(row)
     anywhere = by_head.pop(ANY_HEAD, [])
     return LogFormat(
@@ -159,21 +159,22 @@ SAMPLE = 1 << 14
 """How many bytes show whether a block is busy: counting in all of it takes as long as splitting it."""
 
 
-def sift(block: bytes, log_format: LogFormat) -> tuple[int, Iterator[tuple[int, int, bytes]]]:
+def sift(block: bytes, log_format: LogFormat) -> tuple[int, Iterator[tuple[int, int, str]]]:
     """How many lines a block of whole lines has; and of each that holds a needle, in order, its number
-    (from 0), start and bytes (without the newline).
+    (from 0), the byte where it begins, and its text (without the newline, errors replaced).
 
     A busy block gives other lines too.
     """
     sample = block[:SAMPLE]
     if sample.count(log_format.dense) * BUSY > sample.count(b"\n"):
-        lines = block.split(b"\n")
-        starts = map(add, accumulate(map(len, lines), initial=0), count())  # and the newlines
+        lines = block.decode("utf-8", "replace").split("\n")
+        sizes = map(len, lines if block.isascii() else block.split(b"\n"))
+        starts = map(add, accumulate(sizes, initial=0), count())  # and the newlines
         return len(lines) - 1, zip(count(), starts, lines)
     return block.count(b"\n"), _holding(block, log_format.needles)
 
 
-def _holding(block: bytes, needles: tuple[bytes, ...]) -> Iterator[tuple[int, int, bytes]]:
+def _holding(block: bytes, needles: tuple[bytes, ...]) -> Iterator[tuple[int, int, str]]:
     found: dict[int, int] = {}
     for needle in needles:
         at = block.find(needle)
@@ -186,4 +187,4 @@ def _holding(block: bytes, needles: tuple[bytes, ...]) -> Iterator[tuple[int, in
     for start, end in sorted(found.items()):
         number += block.count(b"\n", counted, start)
         counted = start
-        yield number, start, block[start:end]
+        yield number, start, block[start:end].decode("utf-8", "replace")

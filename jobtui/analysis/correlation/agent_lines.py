@@ -12,6 +12,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from jobtui.analysis.correlation.agents import Agents, user_of_container
 from jobtui.analysis.correlation.ops import OpIndex, OpTrack, line_key, others, step_of
 from jobtui.analysis.correlation.supervisor_state import RUNS, message_in
@@ -32,7 +34,6 @@ SHARED_COMMANDS = frozenset({"_FastCgiCmd", "_SbatchRunStatus"})
 """Processes that serve every job of an agent."""
 
 _FULL, _JID, _PREFIX, _ADJACENT = Certainty.FULL_ID, Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT
-_ARRIVALS = frozenset({"op_arrived"})
 _NAMED = frozenset(
     {"op_arrived", "op_raised", "job_cmd_exited", "job_cmd_killed", "job_cmd_ended", "job_cmd_note",
      "job_cmd_output", "job_cmd_error", "run_status_answer", "run_status_mismatch", "fastcgi_failed",
@@ -53,7 +54,7 @@ class _Waiting(NamedTuple):
     followers: list[LogRecord]
 
 
-class _LastOp(NamedTuple):
+class _LastOp(msgspec.Struct, frozen=True):
     """The op that a process wrote of last, with the line's number and time; None if it is not known yet."""
 
     number: int
@@ -139,7 +140,7 @@ class AgentPass:
             rivals = len(found) > 1 and others(op, found)
             certainty = _ADJACENT if rivals else _PREFIX
         op.add(record, certainty, f"{step_words(record.shape)[0]} {code}" if code else "")
-        if record.shape in _ARRIVALS:
+        if record.shape == "op_arrived":
             op.arrived_at = op.arrived_at if op.arrived_at is not None else record.at
         elif record.shape == "job_cmd_exited":
             op.exited = True
@@ -179,7 +180,7 @@ class AgentPass:
                 return
             known.op.remove(step_words(record.shape)[0], line)
         op.add(record, _ADJACENT)
-        self._unnamed[key] = spoken._replace(op=op)
+        self._unnamed[key] = _LastOp(spoken.number, spoken.at, op)
 
     def _wait(self, number: int, record: LogRecord, prefix: str, followers: Sequence[LogRecord]) -> None:
         self._remember(number, record, None)
@@ -208,7 +209,7 @@ def _second(at: Nanos | None) -> int:
 
 def _best(record: LogRecord, found: list[OpTrack]) -> OpTrack:
     """The op that a line means: of those without such a line the last one sent before it."""
-    arrival = record.shape in _ARRIVALS
+    arrival = record.shape == "op_arrived"
     fresh = [t for t in found if (t.arrived_at is None if arrival else not t.exited)] or found
     at = record.at
     timed = [t for t in fresh if at is not None and t.sent_at is not None and t.sent_at <= at + AHEAD]

@@ -1,7 +1,8 @@
 """Agents by the lines of the supervisor's drivers: which process is which, and the ops that each holds."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
@@ -139,9 +140,6 @@ class Agents:
         self._by_process.put_before(other._by_process)
         self._logs.put_before(other._logs)
 
-    def items(self) -> Iterable[tuple[str, AgentTrack]]:
-        return self._tracks.items()
-
     def of_driver(self, record: LogRecord) -> AgentTrack:
         key = record.fields["agent"] or ""
         track = self._tracks.get(key) or self._begun(key, record.source)
@@ -166,17 +164,13 @@ class Agents:
     def in_container(self, container: str) -> AgentTrack | None:
         return next((t for t in reversed(self._tracks.values()) if t.container == container), None)
 
-    def replaced(self) -> dict[str, int]:
-        """How many agents of the same container and supervisor came before each agent, by key."""
-        counts: dict[tuple[str | None, str | None, str, int], int] = {}
-        found = {}
-        for key, track in self._tracks.items():
-            if track.container is not None:
-                holder = track.host, track.container, self._origin(track.supervisor), track.life
-                if before := counts.get(holder, 0):
-                    found[key] = before
-                counts[holder] = before + 1
-        return found
+    def all(self) -> Iterator[tuple[AgentTrack, int]]:
+        """Every agent, and how many of the same container and supervisor came before it."""
+        counts: Counter[tuple[str | None, str | None, str, int]] = Counter()
+        for track in self._tracks.values():
+            holder = track.host, track.container, self._origin(track.supervisor), track.life
+            yield track, 0 if track.container is None else counts[holder]
+            counts[holder] += 1
 
     def supervisor_restarted(self, record: LogRecord) -> None:
         """Mark the agents of the supervisor's former process as lost: the new process does not know them."""

@@ -17,6 +17,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 
 import msgspec
 
@@ -56,8 +57,8 @@ SURE = 2
 PROCESSES_KNOWN = 20_000
 """Processes kept with the time of their newest forgotten line."""
 
-_Line = tuple[str, int, int, int, int, str | None]
-"""The first log with a line, how often there, how often in any log at most, second, process, container."""
+_Place = tuple[str, int, int, str | None]
+"""Where a line was read first: log, second, process, container. Lines come in runs that share one."""
 
 
 def is_delivered_again(before: LogRecord, record: LogRecord) -> bool:
@@ -73,8 +74,11 @@ class RepeatFilter:
     def __init__(self, shapes: Set[str] = frozenset()) -> None:
         self._shapes = shapes
         self._known = Bounded[int, None](KNOWN)
-        self._lines: dict[int, _Line] = {}
-        self._older: dict[int, _Line] = {}
+        self._lines: dict[int, _Place] = {}
+        self._older: dict[int, _Place] = {}
+        self._place: _Place = "", 0, 0, None
+        self._counts: dict[int, tuple[int, int]] = {}
+        """Of lines that came more than once: how often in the first log, how often in any log at most."""
         self._again: Counter[tuple[int, str]] = Counter()
         self._ends: dict[str, int] = {}
         """The newest second of each log that is a copy or has one."""
@@ -103,36 +107,42 @@ class RepeatFilter:
             return self._is_once_more(line, source, known)
         if end is not None and end <= second < self._forgotten.get((pid, container), 0):
             return False  # a copy far behind the others: this line was read before and is forgotten
-        self._lines[line] = source, 1, 1, second, pid, container
+        place = source, second, pid, container
+        if place != self._place:
+            self._place = place
+        self._lines[line] = self._place
         if len(self._lines) > LINES_KNOWN:
             self._forget()
         return True
 
-    def _is_once_more(self, line: int, source: str, known: _Line) -> bool:
-        owner, own, given, second, pid, container = known
+    def _is_once_more(self, line: int, source: str, known: _Place) -> bool:
+        owner, second, _, _ = known
+        own, given = self._counts.get(line, (1, 1))
         if source == owner:
             count = own = own + 1
         else:
             self._again[line, source] += 1
             count = self._again[line, source]
         is_new = count > given
-        self._lines[line] = owner, own, count if is_new else given, second, pid, container
+        self._counts[line] = own, max(count, given)
+        self._lines[line] = known
         if is_new or source == owner:
             return is_new
         self.repeated[source, owner] += 1
         if self.repeated[source, owner] == SURE and self.origin(owner) != source:
             self._origins[source] = self.origin(owner)
             for one in {source, owner} - self._ends.keys():
-                seconds = (known[3] for known in self._lines.values() if known[0] == one)
+                seconds = (known[1] for known in self._lines.values() if known[0] == one)
                 self._ends[one] = max(seconds, default=second)
         return False
 
     def _forget(self) -> None:
         ends = self._forgotten = {} if len(self._forgotten) > PROCESSES_KNOWN else self._forgotten
-        for _, _, _, second, pid, container in self._older.values():
+        for _, second, pid, container in self._older.values():
             ends[pid, container] = max(second, ends.get((pid, container), 0))
-        rest = {line: known for line, known in self._older.items() if known[3] >= ends[known[4:]]}
+        rest = {line: known for line, known in self._older.items() if known[1] >= ends[known[2:]]}
         self._older, self._lines = self._lines if len(rest) > LINES_KNOWN else rest | self._lines, {}
+        self._counts = {line: count for line, count in self._counts.items() if line in self._older}
         self._again.clear()
 
     def origin(self, source: str) -> str:
@@ -162,7 +172,7 @@ class WriterSurvey:
         """Logs without a line with a time after their last damaged part."""
 
     def add(self, records: Sequence[LogRecord]) -> None:
-        shapes = {record.shape for record in records}
+        shapes = set(map(attrgetter("shape"), records))
         self._shapes |= shapes
         if DAMAGED in shapes or self._open:
             for record in records:
@@ -215,7 +225,8 @@ class SupervisorPass(PassState):
         shape, before = record.shape, self.before
         is_again = before is not None and record.text == before.text and is_delivered_again(before, record)
         is_new = not is_again and self.repeats.is_new(record)
-        self.restarts.goes_on(self.log, record, before)
+        if before is None or record.at != before.at or record.pid != before.pid:
+            self.restarts.goes_on(self.log, record, before)
         if is_new:
             HANDLERS[shape](self, record)
         elif shape == "op_created":
@@ -248,13 +259,12 @@ class Correlator(Correlation):
         self._ops.changed.clear()
         for record in records:
             try:
-                if record.shape not in HANDLERS:
-                    if self._repeats.is_new(record):
-                        self._read(record)
-                    continue
-                supervisor = self._supervisors.get(record.source) or self._supervisor(record.source)
-                if supervisor.read(record) and record.shape == "op_sent":
-                    self._agent_pass.retry(record.fields["o"] or "")
+                if record.shape in HANDLERS:
+                    supervisor = self._supervisors.get(record.source) or self._supervisor(record.source)
+                    if supervisor.read(record) and record.shape == "op_sent":
+                        self._agent_pass.retry(record.fields["o"] or "")
+                elif self._repeats.is_new(record):
+                    self._read(record)
             except Exception as error:  # noqa: BLE001 - it costs this record; a `with` would cost all others time
                 FAULTS.note(error, "correlating")
         with contained("correlating"):

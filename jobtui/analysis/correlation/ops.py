@@ -61,9 +61,6 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
     agent_side: dict[int, None] = msgspec.field(default_factory=dict)
     frozen: Op | None = None
 
-    def __post_init__(self) -> None:
-        self.shared.taken += OP_BYTES
-
     def has_agent(self, agent: AgentTrack) -> bool:
         """Whether it was sent to this agent. The two agents of a user may have the same prefix."""
         return self.agent == agent.agent and self.kind == agent.kind and self.belongs_to_user(agent.uid)
@@ -109,11 +106,11 @@ class OpTrack(OpFacts, eq=False, kw_only=True):
     def add(self, record: LogRecord, certainty: Certainty, step: str = "") -> None:
         """Add a line as a step, in these words, else in those of its shape."""
         self.note_change()
-        if len(self.steps) >= STEPS_KEPT:
-            self.shared.taken -= _size(self.steps.pop(FIRST_STEPS_KEPT))
+        shared, steps = self.shared, self.steps
+        if len(steps) >= STEPS_KEPT:
+            shared.taken -= _size(steps.pop(FIRST_STEPS_KEPT))
             self.dropped_steps += 1
-        self.steps.append(step_of(record, certainty, step))
-        shared = self.shared
+        steps.append(step_of(record, certainty, step))
         shared.given += 1
         shared.taken += STEP_BYTES + len(record.text)
         self.last_named = shared.given
@@ -227,6 +224,7 @@ class OpIndex:
         track = OpTrack(
             key=self.next_key, op=OpPrefix(op), name=name, source=source, created_at=at, shared=self._shared
         )
+        self._shared.taken += OP_BYTES
         self.next_key += 1
         self._created += 1
         self._all.append(track)
@@ -360,8 +358,7 @@ _LISTED = re.compile(r"_Op\((?!DESTROYED)(\w+), (\w{4})", re.ASCII)
 
 
 def known_agents(agents: Agents, ops: OpIndex) -> tuple[Agent, ...]:
-    replaced = agents.replaced()
-    return tuple(t.freeze(held_by(t, ops), replaced.get(key, 0)) for key, t in agents.items())
+    return tuple(track.freeze(held_by(track, ops), before) for track, before in agents.all())
 
 
 def held_by(agent: AgentTrack, ops: OpIndex) -> tuple[HeldOp, ...]:

@@ -87,7 +87,7 @@ def _run_status_result(state: PassState, record: LogRecord) -> None:
     jid = jid_in(record)
     if jid is None:
         return
-    word = read_message(record.fields.get("reply") or "").state
+    word = read_message(record.fields.get("reply")).state
     op = _newest_of(state, jid, record.at, ("run_status",))
     if op is None:
         about_job(state, record)
@@ -176,7 +176,7 @@ def _take_what_made_it(state: PassState, op: OpTrack) -> None:
         if jid is not None:
             state.ops.tie(op, jid)
         if op.name == "cancel":
-            if not read_message(before.fields.get("args") or "").op_id:
+            if not read_message(before.fields.get("args")).op_id:
                 state.events.claim_request(op, before)
             op.add(before, _ADJACENT, "cancel")
             return
@@ -440,14 +440,11 @@ def _agent_message(state: PassState, record: LogRecord) -> None:
     name = record.fields["op_name"]
     if name == "job_cmd_stderr":
         _sent_stderr(state, record)
-    elif name == "run_status_update":
-        return
-    elif record.fields["o"] != "None":
+    elif record.fields["o"] != "None" and name != "run_status_update":
         before = state.before
         full_id = message_in(before).op_id if before and before.shape == "debug_message" else None
         op_id = full_id if full_id and op_prefix(full_id) == record.fields["o"] else None
-        message = AgentMessage(op_id, name, None, None, None)
-        _reply(state, record, agent, record.fields["o"] or "", message)
+        _reply(state, record, agent, record.fields["o"] or "", AgentMessage(op_id, name))
     elif name == "alive":
         agent.connected_at = record.at
         agent.why = ""
@@ -518,8 +515,8 @@ def _unanswered(state: PassState, agent: AgentTrack, prefix: str, message: Agent
             return [max(found, key=lambda t: t.sent_turn)]
     elif state.replies_bear_names:
         found = [t for t in found if t.name not in NAMED_IN_REPLIES] or found
-    kept = [t for t in sent if not t.replies and t.status is not _LOST]
-    return [t for t in found if not t.replies] or kept[-1:]
+    new = [t for t in found if not t.replies]
+    return new or [t for t in sent if not t.replies and t.status is not _LOST][-1:]
 
 
 def _late_reply(state: PassState, record: LogRecord) -> None:

@@ -14,7 +14,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from posixpath import dirname
-from typing import NamedTuple
+
+import msgspec
 
 from jobtui.analysis.correlation.agents import Agents
 from jobtui.analysis.correlation.job_events import JobEvents
@@ -29,20 +30,20 @@ _TORN_ERROR = re.compile(r"'error': ['\"]([^'\"]*)$")
 """An error with a line break: the rest of the message is on the next line."""
 
 
-class AgentMessage(NamedTuple):
+class AgentMessage(msgspec.Struct, frozen=True, gc=False):
     """The parts of a message that correlation uses; a missing one is None."""
 
-    op_id: OpId | None
-    op_name: str | None
-    jid: JobId | None
-    state: str | None
-    error: str | None
+    op_id: OpId | None = None
+    op_name: str | None = None
+    jid: JobId | None = None
+    state: str | None = None
+    error: str | None = None
 
 
-NOTHING = AgentMessage(None, None, None, None, None)
+NOTHING = AgentMessage()
 
 
-def read_message(text: str) -> AgentMessage:
+def read_message(text: str | None) -> AgentMessage:
     """The parts of a logged message. Never raises. Agent ids in it are ignored."""
     if not text:
         return NOTHING
@@ -226,7 +227,7 @@ def jid_in(record: LogRecord) -> JobId | None:
 
 
 def message_in(record: LogRecord) -> AgentMessage:
-    return read_message(record.fields.get("message") or "")
+    return read_message(record.fields.get("message"))
 
 
 def path_in(text: str | None) -> RunDir | None:
