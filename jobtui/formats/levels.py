@@ -20,15 +20,17 @@ _STATED = re.compile(
     r"|[\"']?(?:level|lvl|severity)[\"']?[=:] ?[\"']?(?P<key>[A-Za-z]+))",
     re.ASCII,
 )
-_ERROR = re.compile(
-    r"Traceback \(most recent call last\)"
-    r"|^(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?::|$)"
-    r"|(?<![\w])(?:error|exception)=(?!None\b|''|\"\"|\s|$|<)"
-    r"|(?<![\w])(?:state|status)['\"]?[=:] ?['\"]?error\b"
-    r"|(?<![\w])(?:exit|returncode|exit_code)=-?[1-9]"
-    r"|[Ss]egmentation fault|core dumped|^(?:error|fatal|panic)(?:\[\w+\])?:|(?<=\s)error msg=",
+_ERROR_WORDS = ("Traceback (most recent call last)", "egmentation fault", "core dumped")
+_ERROR_BEGIN = re.compile(
+    r"(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?::|$)|(?:error|fatal|panic)(?:\[\w+\])?:", re.ASCII
+)
+_ERROR_VALUE = re.compile(
+    r"[=:](?:(?:(?<=\berror=)|(?<=\bexception=))(?!None\b|''|\"\"|\s|$|<)|(?<=\serror msg=)"
+    r"|(?:(?<=\bexit=)|(?<=\breturncode=)|(?<=\bexit_code=))-?[1-9]"
+    r"|(?:(?<=\bstate.)|(?<=\bstatus.)|(?<=\bstate['\"].)|(?<=\bstatus['\"].)) ?['\"]?error\b)",
     re.ASCII,
 )
+"""It begins with what is rare in a line, as a search is fast up to there."""
 _WARNING = re.compile(
     r"\b(?:warn(?:ing)?|fail(?:ed|ure)|refused|denied|timed out|killed|aborted)\b", re.ASCII | re.IGNORECASE
 )
@@ -58,7 +60,7 @@ def level_of(text: str) -> Level:
     if stated := _STATED.search(text):
         word = stated["python"] or stated["capital"] or stated["key"]
         return _NAMES.get(word.upper(), Level.PLAIN)
-    if _ERROR.search(text):
+    if any(word in text for word in _ERROR_WORDS) or _ERROR_BEGIN.match(text) or _ERROR_VALUE.search(text):
         return Level.ERROR
     return Level.WARNING if _WARNING.search(text) else Level.PLAIN
 

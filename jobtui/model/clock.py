@@ -193,15 +193,13 @@ def latest(text: str, newest: Nanos) -> Nanos | None:
 
     Feb 29 is looked for in up to eight years back. None when `text` is not such a time.
     """
-    month = _MONTHS.get(text[:3], 0)
+    if not (month := _MONTHS.get(text[:3])):
+        return None  # few lines of a journal begin with a time
     day, hour, minute, second = [whole(text[at : at + 2].strip(), 99) for at in (4, 7, 10, 13)]
     latest_at = Nanos(newest + SKEW)
     year = utc_of(latest_at).year
-    for one in range(year, year - 9, -1):
-        at = time_of_parts(one, month, day, hour, minute, second)
-        if at is not None and at <= latest_at:
-            return at
-    return None
+    found = (time_of_parts(one, month, day, hour, minute, second) for one in range(year, year - 9, -1))
+    return next((at for at in found if at is not None and at <= latest_at), None)
 
 
 QUARTER_S = 900
