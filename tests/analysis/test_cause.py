@@ -19,7 +19,7 @@ from jobtui.analysis.cause import LONGEST, Output, certainty, find_cause, number
 from jobtui.analysis.killer import JobEnd, find_killer
 from jobtui.analysis.signature import LONGEST as LONGEST_SIGNATURE
 from jobtui.analysis.signature import failure_text, signature
-from jobtui.formats.causes import CauseFormat, load_causes, load_kills
+from jobtui.formats.causes import load_causes, load_kills
 from jobtui.model.clock import SECOND, Nanos, time_of_parts
 from jobtui.model.job_reader import FilePart
 from jobtui.model.journal import Cursor, JournalEntry
@@ -56,8 +56,6 @@ def test_the_line_that_says_why_is_found_by_weights_learnt_from_outputs_as_they_
         output.features = features  # type: ignore[method-assign, assignment]
         return output
 
-    first = cache(load_causes().first)
-    monkeypatch.setattr(CauseFormat, "first", lambda _, *line: first(*line))
     monkeypatch.setattr(cause, "Output", judged)
     monkeypatch.setattr(cause_weights, "Output", lambda *given: last[0])
     chosen: list[cause_weights.Choice] = []

@@ -14,10 +14,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from glob import glob
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import httpx
 
+from tests.real.live import System
 from tests.real.sirepo_system import end, free_port
 from tests.waiting import wait_for
 
@@ -57,8 +58,8 @@ START_S = 300.0
 USER, PASSWORD = "operator", "operator-" + "word"
 
 
-class BalsamSystem:
-    """A running Balsam. A context manager; `venv` is where it is installed, `root` its directory."""
+class BalsamSystem(System):
+    """A running Balsam; `venv` is where it is installed, `root` its directory."""
 
     def __init__(self, venv: Path, root: Path) -> None:
         self._python = venv / "bin" / "python"
@@ -69,26 +70,23 @@ class BalsamSystem:
         self.login = root / "login" / "client.yml"
         self.api = httpx.Client(base_url=self.url, timeout=START_S, trust_env=False)
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            self._start_database(stack)
-            self._start_redis(stack)
-            self.start_server(stack)
-            stack.callback(self.api.close)
-            self._register()
-            self._stack = stack.pop_all()
-        return self
+    def start_all(self) -> None:
+        self._start_database()
+        self._start_redis()
+        self.start_server()
+        self._stack.callback(self.api.close)
+        self._register()
 
-    def __exit__(self, *error: object) -> None:
+    def stop(self) -> None:
         self._stack.close()
 
-    def _start(self, stack: ExitStack, words: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":
+    def _start(self, words: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":
         with (self._root / f"{Path(words[0]).name}.log").open("ab") as log:
             process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **options)
-        stack.callback(end, process)
+        self._stack.callback(end, process)
         return process
 
-    def _start_database(self, stack: ExitStack) -> None:
+    def _start_database(self) -> None:
         """PostgreSQL does not run as root: as its own user then."""
         programs = Path(sorted(glob("/usr/lib/postgresql/*/bin"))[-1])
         data = self._root / "pg"
@@ -105,20 +103,20 @@ class BalsamSystem:
             "unix_socket_directories": data,
         }  # fmt: skip
         settings = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
-        self._start(stack, [str(programs / "postgres"), "-D", str(data), *settings], **owner)
+        self._start([str(programs / "postgres"), "-D", str(data), *settings], **owner)
         where = ["-h", "127.0.0.1", "-p", str(self._database_port), "-U", "postgres"]
         ready = [str(programs / "pg_isready"), "-q", *where]
         wait_for(lambda: subprocess.run(ready, check=False).returncode == 0, timeout_s=START_S)
         subprocess.run([str(programs / "createdb"), *where, "balsam"], check=True, capture_output=True)
 
-    def _start_redis(self, stack: ExitStack) -> None:
+    def _start_redis(self) -> None:
         program = shutil.which("redis-server")
         assert program is not None
         socket = ["--port", "0", "--unixsocket", str(self._root / "redis.sock")]
-        self._start(stack, [program, *socket, "--save", "", "--dir", str(self._root)])
+        self._start([program, *socket, "--save", "", "--dir", str(self._root)])
         wait_for((self._root / "redis.sock").exists, timeout_s=START_S)
 
-    def start_server(self, stack: ExitStack | None = None, *, off_s: int = 0) -> "subprocess.Popen[bytes]":
+    def start_server(self, *, off_s: int = 0) -> "subprocess.Popen[bytes]":
         """Start the server, again after it was ended; its clock is off by so many seconds."""
         environment = {
             **os.environ,
@@ -129,7 +127,7 @@ class BalsamSystem:
         clock = ["faketime", "-f", f"{off_s:+d}s"] if off_s else []
         words = [*clock, str(self._python), "-c", SERVER, str(self._port)]
         options: dict[str, Any] = {"env": environment, "cwd": self._root, "start_new_session": True}
-        self.server = self._start(stack or self._stack, words, **options)
+        self.server = self._start(words, **options)
         wait_for(self._answers, timeout_s=START_S)
         return self.server
 

@@ -37,6 +37,7 @@ from jobtui.model.journal import Gap
 from jobtui.store.poller import Poller
 from jobtui.store.store import Changes, Store
 from tests.backends.journal.rigs import Gatewayd, Sshd, ssh_client
+from tests.real.live import System
 from tests.waiting import stop, wait_for, wait_until
 
 PLACES = (Path("/run/systemd/journal"), Path("/run/log/journal"))
@@ -78,40 +79,37 @@ class Sender:
         return False
 
 
-class JournalHost:
-    """One host; a context manager. `root` is for its keys and logs, `number` tells it from the others."""
+class JournalHost(System):
+    """One host. `root` is for its keys and logs, `number` tells it from the others."""
 
     def __init__(self, root: Path, number: int) -> None:
         self.name = f"node{number}"
         self._root = root
         self._net = f"jt{os.getpid() % 100_000}n{number}"
         self._subnet = f"10.{random.randint(64, 127)}.{random.randint(0, 255)}"
-        self._stack = contextlib.ExitStack()
+        self._stack = ExitStack()
         self._holder: subprocess.Popen[bytes] | None = None
         self._journald: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> "JournalHost":
-        with contextlib.ExitStack() as stack:
-            self._root.mkdir(parents=True)
-            stack.callback(self._unplug)
-            self._plug_in()
-            stack.callback(self._end)
-            self._hold()
-            self.sender = Sender(self.files_root)
-            stack.callback(self.sender.close)
-            self.start_journald()
-            self.sshd = Sshd(self._root / "sshd", address=self.address, prefix=self._inside)
-            self.sshd.prepare()
-            self.sshd.start()
-            stack.callback(lambda: self.sshd.die())
-            log = self._root / "gatewayd.log"
-            self.gatewayd = Gatewayd(None, log, address=self.address, prefix=self._inside)
-            self.gatewayd.start()
-            stack.callback(lambda: self.gatewayd.die())
-            self._stack = stack.pop_all()
-        return self
+    def start_all(self) -> None:
+        self._root.mkdir(parents=True)
+        self._stack.callback(self._unplug)
+        self._plug_in()
+        self._stack.callback(self._end)
+        self._hold()
+        self.sender = Sender(self.files_root)
+        self._stack.callback(self.sender.close)
+        self.start_journald()
+        self.sshd = Sshd(self._root / "sshd", address=self.address, prefix=self._inside)
+        self.sshd.prepare()
+        self.sshd.start()
+        self._stack.callback(self.sshd.die)
+        log = self._root / "gatewayd.log"
+        self.gatewayd = Gatewayd(None, log, address=self.address, prefix=self._inside)
+        self.gatewayd.start()
+        self._stack.callback(self.gatewayd.die)
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
         self._stack.close()
 
     @property
@@ -194,7 +192,7 @@ def end(process: "subprocess.Popen[bytes] | None") -> None:
 def journal_here() -> Iterator[Sender]:
     """The journal of this machine: the one it has, else a journald of ours, ended and removed afterwards."""
     sender = Sender(Path("/"))
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         stack.callback(sender.close)
         if not sender._is_connected():
             stack.callback(remove_new, journal_directories())
