@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 from textual._xterm_parser import XTermParser
 from textual.app import App
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.message import Message
 
 from jobtui import allocator
 from jobtui.model.health import Faults
 from jobtui.model.patterns import regex
-from jobtui.terminal.driver import TerminalDriver
+from jobtui.terminal.driver import TerminalDriver, TypedText
 from tests.backends.journal.rigs import children_of
 from tests.rows import CAPTURES, ROWS, program
 from tests.terminals import PtyProgram, Tmux
@@ -168,6 +168,18 @@ async def test_an_input_that_raises_costs_itself(
     assert [fault.stage for fault in expected_faults.all()] == stages[broken]
     os.close(reader)
     os.close(writer)
+
+
+def test_no_part_of_a_pasted_text_is_a_key() -> None:
+    pasted = "\x1b[31mred\x1b]0;title\x07 q\n\x1bq\x1b[20"
+    typed = f"a\x1b[200~{pasted}\x1b[201~b\x1b"
+    for cut in range(len("a\x1b[200~"), len(typed)):
+        parser, text = XTermParser(), TypedText()
+        read = [one for part in (typed[:cut], typed[cut:]) for one in parser.feed(text.shown(part))]
+        first, paste, last = read
+        assert isinstance(paste, Paste)
+        assert (paste.text, text.shown("\x1b")) == (pasted.replace("\x1b", "␛"), "\x1b")
+        assert [one.character for one in (first, last) if isinstance(one, Key)] == ["a", "b"]
 
 
 COLOURS = re.compile(rb"\x1b\[[0-9;]*?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[0-9;]*m")

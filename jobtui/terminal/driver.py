@@ -9,6 +9,7 @@ internals of the Textual version that pyproject.toml pins.
 
 import _thread
 import os
+import re
 import select
 import signal
 import socket
@@ -47,6 +48,31 @@ GIVE_TITLE_BACK = "\x1b]2;\x07\x1b[23;2t"
 WITHOUT_TITLE = frozenset({"linux", "dumb", "ansi", "vt100", "vt220"})
 """Terminals without a title, some of which would show it."""
 TITLE_CELLS = 60
+
+
+PASTE_BEGINS, PASTE_MARK = "\x1b[200~", re.compile(r"(\x1b\[20[01]~)")
+PART_OF_MARK = re.compile(r"\x1b(?:\[(?:2(?:01?)?)?)?\Z")
+
+
+class TypedText:
+    """What was typed, with `␛` for each escape character of a pasted text.
+
+    Textual takes what follows an escape character for keys, also in a paste; one of these may be `q`.
+    """
+
+    def __init__(self) -> None:
+        self._is_pasted, self._held = False, ""
+
+    def shown(self, text: str) -> str:
+        """The text that was read; of the mark of the end of a paste, of which a part was read, none yet."""
+        parts, self._held = PASTE_MARK.split(self._held + text), ""
+        for nth, part in enumerate(parts):
+            if nth % 2:
+                self._is_pasted = part == PASTE_BEGINS
+            elif self._is_pasted:
+                whole = PART_OF_MARK.sub("", part) if nth == len(parts) - 1 else part
+                parts[nth], self._held = whole.replace("\x1b", "␛"), part[len(whole) :]
+        return "".join(parts)
 
 
 def window_title(title: str, environment: Mapping[str, str]) -> str:
@@ -164,7 +190,7 @@ class TerminalDriver(LinuxDriver):
     def run_input_thread(self) -> None:
         """Pass on keys and other input of the terminal until asked to end, or until there is no more."""
         decode = getincrementaldecoder("utf-8")("replace").decode
-        parser = XTermParser(self._debug)
+        parser, typed = XTermParser(self._debug), TypedText()
         poll = select.poll()
         poll.register(self.fileno, select.POLLIN)
         poll.register(self._bell, select.POLLIN)
@@ -177,7 +203,8 @@ class TerminalDriver(LinuxDriver):
                 if (data := self._read()) is None:
                     self._lose()
                     return
-                text = decode(data)  # "" for a part of a character, which a parser would take as the end
+                # "" for a part of a character, which a parser would take as the end
+                text = typed.shown(decode(data))
             with contained("reading what was typed") as reading:
                 for event in chain(parser.feed(text) if text else (), parser.tick()):
                     with contained("passing on what was typed"):
