@@ -150,7 +150,7 @@ def _step(change: StateChange, before: StateChange | None) -> Step:
         step=words,
         at=change.at,
         component=_component(change),
-        text=f"{change.before} to {change.after}{since}{f'; {shown}' if shown else ''}",
+        text=f"{change.before} to {change.after}".lstrip() + f"{since}{f'; {shown}' if shown else ''}",
         source=change.source,
         line=change.id,
         offset=change.id,

@@ -17,7 +17,7 @@ from jobtui.render.columns import KEPT, TableColumn, at_least, printed
 from jobtui.render.json_output import op_record, step_record
 from jobtui.render.lanes import TimeStyle, folded, op_glyph
 from jobtui.render.table import paint
-from jobtui.render.text import clock_time, duration, show
+from jobtui.render.text import clock_time, date_of, duration, show
 from jobtui.render.verdicts import INDENT
 
 STEP_COLUMNS: tuple[TableColumn[timeline.TimelineRow, SourceNames], ...] = (
@@ -131,6 +131,7 @@ def _op_line(op: Op, now: Nanos) -> str:
         op.api or "",
         " ".join(filter(None, agent)),
         f"{status} {duration(timeline.op_duration_s(op, now))}",
+        "" if op.created_at is None or date_of(op.created_at) == date_of(now) else date_of(op.created_at),
         messages,
         f"error: {op.error}" if op.error else "",
         f"may also belong to {', '.join(op.candidates)}" if op.candidates else "",

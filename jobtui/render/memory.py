@@ -50,8 +50,8 @@ def seen_words(seen: Seen, now: Nanos) -> str:
     first, last = (age(max(0.0, seconds_between(at, now))) for at in (seen.first, seen.last))
     since = f"new since {utc_of(seen.first):%A}" if seen.is_new else f"first seen {first} ago"
     users = f", {counted(seen.users, 'user')}" if seen.users else ""
-    words = f"{since}, {counted(seen.count, 'time')}{users}, last {last} ago"
-    return "; ".join((words, *map(share_words, seen.where)))
+    again = f"{counted(seen.count, 'time')}{users}, last {last} ago" if seen.count > 1 else f"once{users}"
+    return "; ".join((f"{since}, {again}", *map(share_words, seen.where)))
 
 
 def _range_words(what: str, expected: SecondsRange) -> str:

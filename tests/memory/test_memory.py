@@ -27,9 +27,9 @@ from jobtui.memory.writer import MemoryThread, MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Faults
 from jobtui.model.jobs import JobStatus
-from jobtui.model.memory import EndedRun, JobMemory
+from jobtui.model.memory import EndedRun, JobMemory, Seen
 from jobtui.recording.database import RecordingError
-from jobtui.render.memory import memory_lines
+from jobtui.render.memory import memory_lines, seen_words
 from tests.builders import a_job, ago, some
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
 from tests.conftest import NOW, resize
@@ -154,6 +154,10 @@ def test_changed_names_what_is_new_gone_and_fails_more(run: Runner) -> None:
     assert said == {("new", "new trouble"): 40, ("gone", "old trouble"): 0}
 
 
+def test_a_failure_that_was_seen_once_says_so() -> None:
+    assert seen_words(Seen("x", ago(60), ago(60), 1, 2), NOW) == "first seen 1m ago, once, 2 users"
+
+
 def test_start_and_end_are_estimated_from_like_runs_only(tmp_path: Path) -> None:
     job = a_job(status=JobStatus.PENDING, queued_at=ago(0), started_at=None)
 
@@ -213,9 +217,8 @@ def test_the_oldest_go_where_it_is_full(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_killed_writer_loses_the_last_second_at_most(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITES, path], stdout=subprocess.PIPE, text=True, env=environment()
-    ) as process:
+    command = [sys.executable, "-c", WRITES, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
         assert process.stdout is not None
         for line in process.stdout:
             put, kept = map(int, line.split())
