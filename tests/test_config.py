@@ -179,9 +179,8 @@ def test_positions_of_accepts_any_text(text: str) -> None:
 
 def test_settings_of_the_terminal(tmp_path: Path) -> None:
     text = 'theme = "light"\nglyphs = "ascii"\nclipboard = "tmux"\nmouse = "off"\ntitle = "on"\nfps = 15\n'
-    assert config_of(tmp_path, text).looks == Appearance(
-        theme="light", glyphs="ascii", clipboard="tmux", mouse="off", title=True, fps=15
-    )
+    looks = Appearance(theme="light", glyphs="ascii", clipboard="tmux", mouse="off", title=True, fps=15)
+    assert config_of(tmp_path, text).looks == looks
     assert config_of(tmp_path, "").looks == Appearance()
     assert load({}, {"JOBTUI_THEME": "none", "JOBTUI_FPS": "30"}).looks == Appearance(theme="none", fps=30)
     with pytest.raises(ConfigError, match=r"^--theme: 'drak' is not one of auto, .*did you mean \"dark\""):

@@ -156,9 +156,8 @@ def breaking(kind: type, method: str) -> Any:
         "name": f"broken {kind.__name__}", "kind": "broken", "source": None, "cluster": "",
     }  # fmt: skip
     is_walked = inspect.isasyncgenfunction(getattr(kind, method))
-    return type(
-        f"Broken{kind.__name__}", (kind,), {**body, method: fail_walking if is_walked else fail_later}
-    )()
+    fails = {**body, method: fail_walking if is_walked else fail_later}
+    return type(f"Broken{kind.__name__}", (kind,), fails)()
 
 
 STAGES = {"poll": "reading X", "changed": "waiting for X", "aclose": "closing X"}

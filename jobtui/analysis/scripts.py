@@ -194,7 +194,7 @@ def _differing(ours: list[str], theirs: list[str], these: range, those: range) -
 def _variables(this: Environment | None, other: Environment | None, ids: frozenset[str]) -> Iterator[DiffRow]:
     if this is None or other is None:
         return
-    ours, theirs = ({v.name: v for v in side.variables} for side in (this, other))
+    ours, theirs = ({variable.name: variable for variable in side.variables} for side in (this, other))
     for name in dict.fromkeys((*ours, *theirs)):
         pair = ours.get(name), theirs.get(name)
         shown = [None if one is None else shown_variable(one) for one in pair]
@@ -210,7 +210,7 @@ def _kind(this: Variable | None, other: Variable | None, ids: frozenset[str]) ->
         return RowKind.OTHER
     if this == other:
         return RowKind.SAME
-    texts = (without_noise(text_of(v.value or b""), ids) for v in (this, other))
+    texts = (without_noise(text_of(variable.value or b""), ids) for variable in (this, other))
     return RowKind.NOISE if len(set(texts)) == 1 else RowKind.CHANGED
 
 

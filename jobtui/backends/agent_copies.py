@@ -268,7 +268,7 @@ class AgentCopies(PolledSource):
         is_due = users != self._looked_for or time.monotonic() >= self._next_at
         if begins or (self._round is None and is_due):
             self._spent_s, self._looked_for = 0.0, users
-            self._round = self._found(users)
+            self._round = self._copies_of(users)
         found = self._look()
         notes = []
         if left_out := sum(log.left_out for log in self._logs.values()):
@@ -297,7 +297,7 @@ class AgentCopies(PolledSource):
             self._next_at = ended + max(self._every_s, IDLE_TO_BUSY * self._spent_s if self._every_s else 0)
         return found
 
-    def _found(self, users: Sequence[str]) -> Iterator[CopiedLog]:
+    def _copies_of(self, users: Sequence[str]) -> Iterator[CopiedLog]:
         for uid in users[-USERS_LOOKED_AT:]:
             if len(uid) != UID_LENGTH or not uid.isalnum():
                 continue  # it comes from a record, and becomes part of a path

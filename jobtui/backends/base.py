@@ -175,11 +175,11 @@ class PolledSource(ABC):
         if self._last is not None and cursor == str(self._number - 1):
             return self._last  # it was lost, for example because the waiting task was cancelled
         if self._reading is None or self._reading.done():
-            self._reading = asyncio.ensure_future(self._numbered(begins=cursor != str(self._number)))
+            self._reading = asyncio.ensure_future(self._read_numbered(begins=cursor != str(self._number)))
             self._reading.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(self._reading)
 
-    async def _numbered(self, *, begins: bool) -> Batch:
+    async def _read_numbered(self, *, begins: bool) -> Batch:
         self._ended = None if begins else self._ended
         batch = self._ended or self._up_to(self.until, await self.read(begins=begins))
         self._number += 1

@@ -102,9 +102,8 @@ class JobReader:
 
     def begins_after(self, at: Nanos) -> bool:
         """Whether a log was read only from after `at`, and could be read from there."""
-        return any(
-            source.begins_after(at) for source in self._sources() if isinstance(source, base.RewindableSource)
-        )
+        logs = (source for source in self._sources() if isinstance(source, base.RewindableSource))
+        return any(log.begins_after(at) for log in logs)
 
     @_answering
     async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:

@@ -70,7 +70,7 @@ def begin(name: str, files: LogFiles, start: Start, parser: BlockParser[R], limi
     seen = files.present.look()
     older = [each for each in files.older if each.look.id != seen.id]
     offset, timeless = _offset(files.present, start, parser)
-    wanted = [] if offset or files.present.packed else _wanted(older, start, files.present, parser)
+    wanted = [] if offset or files.present.packed else _files_to_read(older, start, files.present, parser)
     first, is_whole = files.present, len(wanted) == len(older)
     if wanted:
         if (oldest := wanted[0].opened) is None:
@@ -81,11 +81,11 @@ def begin(name: str, files: LogFiles, start: Start, parser: BlockParser[R], limi
             start = TailBytes(max(0, start.size - seen.size - sum(each.size for each in wanted[1:])))
         offset, _ = _offset(first, start, parser)
     position = _position(first.source, offset, limits) if offset else blocks.Position()
-    beginning = _beginning(first, name, position, parser, start, is_whole=is_whole, timeless=timeless)
+    beginning = _note_of_beginning(first, name, position, parser, start, is_whole=is_whole, timeless=timeless)
     return wanted, position, beginning
 
 
-def _wanted(
+def _files_to_read(
     files: Sequence[RotatedFile], start: Start, present: OpenFile, parser: BlockParser[R]
 ) -> list[RotatedFile]:
     """The rotated files that reading begins in, the oldest first.
@@ -119,7 +119,7 @@ def _begins_since(opened: OpenFile | None, since: Nanos, parser: BlockParser[R],
     return (before.mtime_ns if first is None else first.at) >= since
 
 
-def _beginning(
+def _note_of_beginning(
     opened: OpenFile,
     name: str,
     position: blocks.Position,

@@ -103,9 +103,8 @@ async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Fo
         _say_why_not(reader, thing, found.candidates)
     for one in named:
         complain(f"trace {one.id} ({one.why}): {Command('jobtui', *reader.flags, 'trace', one.id)}")
-    return found._replace(
-        candidates=(*named, *found.candidates), traces=tuple(id_forms.TraceId(one.id) for one in named)
-    )
+    ids = tuple(id_forms.TraceId(one.id) for one in named)
+    return found._replace(candidates=(*named, *found.candidates), traces=ids)
 
 
 async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:

@@ -41,8 +41,8 @@ def _program(width: int) -> Iterable[str]:
     yield from _section("Sources and settings", settings, width)
     which_holds = help_table()["precedence"]
     yield from textwrap.wrap(which_holds, width, initial_indent=INDENT, subsequent_indent=INDENT)
-    yield from _section("Output", [_flag_row(f) for f in grammar.OUTPUT_FLAGS], width)
-    yield from _section("Other", [_flag_row(f) for f in grammar.GENERAL_FLAGS], width)
+    yield from _section("Output", [_flag_row(flag) for flag in grammar.OUTPUT_FLAGS], width)
+    yield from _section("Other", [_flag_row(flag) for flag in grammar.GENERAL_FLAGS], width)
     yield from _section("Exit codes", help_table()["exit_codes"], width)
 
 
@@ -53,7 +53,7 @@ def _command(command: grammar.Subcommand, width: int) -> Iterable[str]:
     if command.argument:
         yield from _section("Argument", [(command.argument.name, command.argument.help)], width)
     if own := (*command.reads, *command.flags):
-        yield from _section("Flags", [_flag_row(f) for f in own], width)
+        yield from _section("Flags", [_flag_row(flag) for flag in own], width)
     common = [one.flag for one in grammar.OUTPUT_FLAGS if command.prints]
     common += [flag for flag in help_table()["common_flags"] if flag not in {one.flag for one in own}]
     yield from ("", f"With every command: {' '.join(common)}; all: jobtui --help")

@@ -83,9 +83,8 @@ async def _record(
     session.ask_for_nodes(NODES_EVERY_S)
     async with session:
         follow = (runs_of(session, memory).follow(),) if memory is not None else ()
-        await until_ended(
-            kept_reading(session), say(recorder, lambda: _words(recorder)), *follow, for_s=for_s
-        )
+        telling = say(recorder, lambda: _words(recorder))
+        await until_ended(kept_reading(session), telling, *follow, for_s=for_s)
 
 
 def _words(recorder: Recorder) -> str:

@@ -298,9 +298,8 @@ def _compared(memory: Memory, words: tuple[str, ...], now: Nanos) -> Compared:
     moments = [parse_moment(word) for word in words]
     days = [day_of(moment.span(now).start) for moment in moments if moment is not None]
     if len(days) != len(words) or len(days) > 2:
-        raise ValueError(
-            f"expected one or two times such as 7d, or two of {', '.join(FIELDS)}, as host:v4 host:v7"
-        )
+        two = f"two of {', '.join(FIELDS)}, as host:v4 host:v7"
+        raise ValueError(f"expected one or two times such as 7d, or {two}")
     today = day_of(now)
     first, middle = (2 * days[0] - today - 1, days[0]) if len(days) == 1 else (days[0], days[1])
     if not first < middle <= today or max(middle - first, today - middle) > MOST_DAYS:

@@ -290,9 +290,8 @@ async def _ask(
             count = len(material.allocations)
         else:
             state = (query.to_state or rates.BALSAM.done) if what == THROUGHPUT else None
-            material.changes, skips = await fetch_changes(
-                source.client, query, exact=is_exact, to_state=state
-            )
+            changes = fetch_changes(source.client, query, exact=is_exact, to_state=state)
+            material.changes, skips = await changes
             count = len(material.changes)
             if _plots(reader) and what == UTILIZATION and not is_exact:
                 material.allocations, more = await fetch_allocations(source.client, query)

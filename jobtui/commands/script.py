@@ -180,18 +180,16 @@ def _lines(
             yield from map(painted, job_files.script_lines(script))
             if script.environment is not None:
                 yield ""
-                rows = [
-                    [Piece(name), Piece(value)] for name, value in job_files.variable_rows(script.environment)
-                ]
+                variables = job_files.variable_rows(script.environment)
+                rows = [[Piece(name), Piece(value)] for name, value in variables]
                 yield from table_lines(VARIABLE_HEADS, rows, width)
         return
     for one in (side, other):
         yield from _head_lines(reader, one, width)
         yield ""
     if diff is not None:
-        beside = (
-            reader.context.flag("unified") is None and width is not None and width >= job_files.BESIDE_CELLS
-        )
+        has_room = width is not None and width >= job_files.BESIDE_CELLS
+        beside = has_room and reader.context.flag("unified") is None
         yield from map(painted, job_files.diff_lines(diff, width, beside=beside))
 
 

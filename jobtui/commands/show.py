@@ -142,7 +142,7 @@ def _lines(
     if found:
         yield ""
         # Whole: they are there to be copied
-        yield from fact_lines(((p.what, Piece(show(p.described))) for p in found), None)
+        yield from fact_lines(((place.what, Piece(show(place.described))) for place in found), None)
 
 
 def headline(job: Job) -> str:

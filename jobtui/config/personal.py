@@ -16,10 +16,10 @@ def with_personal(looks: Appearance, file: ConfigFile, profile: str | None) -> A
     wishes = tuple(_wishes(file, profile))
     # Keys with two meanings on one screen, and actions that must keep a key
     for key, screen, first, second in clashes(wishes):
-        wish = next(w for w in reversed(wishes) if w.action in (first, second) and key in w.keys)
+        wish = next(wish for wish in reversed(wishes) if wish.action in (first, second) and key in wish.keys)
         file.wrong(_keys_of(file, wish), f'"{key}" means both {first} and {second} on {screen}')
     for name in unreachable(wishes):
-        wish = next(w for w in wishes if w.action == name)
+        wish = next(wish for wish in wishes if wish.action == name)
         file.wrong(_keys_of(file, wish), f"{name} needs a key")
     looks = looks._replace(keys=wishes, colors=dict(_colors(file, profile)))
     return _with_columns(looks, file, profile)

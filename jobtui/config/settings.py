@@ -137,9 +137,8 @@ def of_environment(environ: Mapping[str, str]) -> dict[str, Effective]:
         if not text.strip():
             continue
         values = text.split(LIST_SEPARATOR) if setting.repeatable else [text]
-        found[setting.name] = Effective(
-            tuple(expanded(setting, v.strip()) for v in values if v.strip()), setting.variable
-        )
+        given = tuple(expanded(setting, value.strip()) for value in values if value.strip())
+        found[setting.name] = Effective(given, setting.variable)
     return found
 
 

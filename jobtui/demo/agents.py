@@ -139,7 +139,7 @@ class SimAgent:
         self.process.tasks.spawn(lambda: self._compute(command, request))
 
     def _destroy_others(self, order: OpRequest) -> None:
-        for command in [c for c in self.commands if c.jid == order.request.jid]:
+        for command in [command for command in self.commands if command.jid == order.request.jid]:
             self.destroy(command)
 
     def launch(

@@ -265,7 +265,7 @@ def form_of(head: bytes) -> Form | None:
     return Form.MACHINES if _MACHINE.search(head) else Form.ADS
 
 
-def _framed(form: Form, data: bytes, *, to_end: bool) -> _Framed:
+def _frames_in(form: Form, data: bytes, *, to_end: bool) -> _Framed:
     """The pieces of a block. With `to_end` nothing follows it: what has no end is given as it is."""
     if form is Form.MACHINES:
         forms = {b"<": Form.XML_ADS, b"[": Form.JSON_ADS, b"{": Form.JSON_ADS}
@@ -410,7 +410,7 @@ class EventReader:
         """
         if form is Form.OUTPUT:
             return self._output.read(data, begin, line, to_end=to_end)
-        frames, taken = _framed(form, data, to_end=to_end)
+        frames, taken = _frames_in(form, data, to_end=to_end)
         if form is Form.MACHINES:
             return self._machines(frames, data, begin, taken)
         facts: list[CondorFact] = []

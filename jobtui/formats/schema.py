@@ -171,10 +171,10 @@ def sift(block: bytes, log_format: LogFormat) -> tuple[int, Iterator[tuple[int, 
         sizes = map(len, lines if block.isascii() else block.split(b"\n"))
         starts = map(add, accumulate(sizes, initial=0), count())  # and the newlines
         return len(lines) - 1, zip(count(), starts, lines)
-    return block.count(b"\n"), _holding(block, log_format.needles)
+    return block.count(b"\n"), _lines_with(block, log_format.needles)
 
 
-def _holding(block: bytes, needles: tuple[bytes, ...]) -> Iterator[tuple[int, int, str]]:
+def _lines_with(block: bytes, needles: tuple[bytes, ...]) -> Iterator[tuple[int, int, str]]:
     found: dict[int, int] = {}
     for needle in needles:
         at = block.find(needle)

@@ -177,10 +177,8 @@ class MemoryWriter(DatabaseWriter):
         day = day_of(found[1] * SECOND)
         for field in (0, *NUMBERS.values()):
             self._db.execute("DELETE FROM tally WHERE field = ? AND day > 0 AND day < ?", (field, day))
-            gone = "SELECT id FROM signature WHERE last < ?"
-            self._db.execute(
-                f"DELETE FROM tally WHERE field = ? AND day = 0 AND signature IN ({gone})", (field, found[1])
-            )
+            gone = "signature IN (SELECT id FROM signature WHERE last < ?)"
+            self._db.execute(f"DELETE FROM tally WHERE field = ? AND day = 0 AND {gone}", (field, found[1]))
         self._db.execute("DELETE FROM signature WHERE last < ?", (found[1],))
         self._signatures = {"": 0}
         self._full["signature"] = self._rows_of("signature")

@@ -322,7 +322,7 @@ def newest(details: Sequence[JobDetail]) -> JobDetail | None:
     if len(details) < 2:
         return next(iter(details), None)
     job = together(detail.job for detail in details)
-    return replace(next(d for d in details if d.job.source == job.source), job=job)
+    return replace(next(detail for detail in details if detail.job.source == job.source), job=job)
 
 
 def status_since(job: Job) -> Nanos | None:

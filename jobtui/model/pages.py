@@ -219,12 +219,12 @@ class MaskedLines:
         self._source = source
 
     async def before(self, position: int, count: int) -> Page:
-        return await self._masked(await self._source.before(position, count))
+        return await self._mask_page(await self._source.before(position, count))
 
     async def after(self, position: int, count: int) -> Page:
-        return await self._masked(await self._source.after(position, count))
+        return await self._mask_page(await self._source.after(position, count))
 
-    async def _masked(self, page: Page) -> Page:
+    async def _mask_page(self, page: Page) -> Page:
         lines = list(page.lines)
         blocks = await self._said_above(lines) if lines else {}
         for at, line in enumerate(lines):

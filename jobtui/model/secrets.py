@@ -52,7 +52,7 @@ def mask_text(text: str) -> str:
     shape = text.encode("utf-8", "surrogatepass").translate(_NUMBERS) if len(text) <= SHAPE_LENGTH else b""
     if shape in _plain_shapes and not holds_any(_NUMBER_SIGNS, text):
         return text
-    needed = _needed(text)
+    needed = _steps_for(text)
     masked = _masked(text, needed)
     if shape and True not in needed and masked == text and text.isprintable():
         if len(_plain_shapes) >= SHAPES_KEPT:
@@ -78,7 +78,7 @@ def _without_end(line: str) -> str:
     return MASK if found and (found["padding"] or secret_words.is_key(found["body"])) else line
 
 
-def _needed(text: str) -> tuple[bool, ...]:
+def _steps_for(text: str) -> tuple[bool, ...]:
     """Which steps may find a secret: the same ones with other digits, but for `_NUMBER_SIGNS`."""
     low = text.lower()
     has_key = may_have_key(low)
@@ -98,7 +98,7 @@ def _needed(text: str) -> tuple[bool, ...]:
 
 
 def _masked(text: str, needed: tuple[bool, ...] = ()) -> str:
-    if True in (needed := needed or _needed(text)):
+    if True in (needed := needed or _steps_for(text)):
         # imported where it is needed first: its patterns are a good part of what starting costs
         from jobtui.model.secret_scan import STEPS
 

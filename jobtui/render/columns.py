@@ -457,7 +457,7 @@ def table_rows(
     ]
     whole = [max(width(column.header), size) for column, size in zip(columns, texts, strict=True)]
     used = [
-        replace(one, key=str(at), narrow=(), cells=Cells(*(min(whole[at], n) for n in one.cells)))
+        replace(one, key=str(at), narrow=(), cells=Cells(*(min(whole[at], cells) for cells in one.cells)))
         for at, one in enumerate(columns)
         if one.priority >= KEPT or texts[at] or not rows
     ]
@@ -516,9 +516,8 @@ class TableLines(Generic[Record, Look]):
         return tuple(spans[:-1])
 
     def row(self, record: Record, look: Look, *, is_marked: bool = False) -> Line:
-        spans = [
-            Piece("▌".ljust(self._margin.width), "marked", self._margin.width) if is_marked else self._margin
-        ]
+        mark = Piece("▌".ljust(self._margin.width), "marked", self._margin.width)
+        spans = [mark if is_marked else self._margin]
         for placed in self._placed:
             spans += self._cell(placed, record, look)
         return tuple(spans[:-1])

@@ -203,6 +203,6 @@ def pace_line(pace: "Pace", *, with_ends: bool) -> Line:
 
 
 def bars(counts: Sequence[int], most: int) -> str:
-    return "".join(
-        BARS[max(1, round(count / most * (len(BARS) - 1)))] if count > 0 else BARS[0] for count in counts
-    )
+    highest = len(BARS) - 1
+    heights = (max(1, round(count / most * highest)) if count > 0 else 0 for count in counts)
+    return "".join(BARS[height] for height in heights)

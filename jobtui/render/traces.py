@@ -342,9 +342,8 @@ def _events_and_logs(found: Findings, span: Span, cause: RootCause | None) -> It
         rows.append((log.at, log.level or "log", log.body, style))
     rows.sort(key=lambda one: one[0])
     if len(rows) > MOST_HAPPENINGS:
-        yield Paragraph(
-            f"{len(rows) - MOST_HAPPENINGS:,} earlier events and log records are left out", "warning"
-        )
+        words = f"{len(rows) - MOST_HAPPENINGS:,} earlier events and log records are left out"
+        yield Paragraph(words, "warning")
     for at, kind, text, style in rows[-MOST_HAPPENINGS:]:
         since = f"+{span_time(at - span.started_at)}" if at >= span.started_at > 0 else _moment(at)
         head = f"{clock_time(at, millis=True)} {since:>8} {show(kind):<{LEVEL_CELLS}}"
@@ -369,9 +368,8 @@ def _source(span: Span) -> Iterator[Paragraph]:
     for link in span.links:
         yield Paragraph(f"linked to span {link.span_id} of trace {link.trace_id}", "dim")
     if span.dropped:
-        yield Paragraph(
-            f"{span.dropped:,} attributes, events or links were left out by the sender", "warning"
-        )
+        words = f"{span.dropped:,} attributes, events or links were left out by the sender"
+        yield Paragraph(words, "warning")
     yield from (Paragraph(show(warning), "warning", 2) for warning in span.warnings)
 
 

@@ -282,7 +282,7 @@ class HttpClient:
         except TimeoutError as error:
             raise self._fault(error) from error
 
-    def _quoted(self, form: bytes = b"") -> re.Pattern[bytes]:
+    def _login_pattern(self, form: bytes = b"") -> re.Pattern[bytes]:
         """What a server may quote of a login: as it was sent, or the password that was in it."""
         sent = {part for value in self._sent.values() for part in (value, value.rpartition(" ")[2])}
         sent.update((unquote(urlsplit(self.url).password or ""),), *parse_qs(form.decode()).values())
@@ -303,10 +303,10 @@ class HttpClient:
 
     def in_words(self, body: bytes) -> str:
         """The beginning of what a server says in one line, without what is secret or quoted of a login."""
-        return in_words(self._quoted().sub(MASK.encode(), body[: 2 * PAGE_BYTES]))
+        return in_words(self._login_pattern().sub(MASK.encode(), body[: 2 * PAGE_BYTES]))
 
     def refusal(self, answer: Response, form: bytes = b"") -> SourceError:
-        hide = partial(self._quoted(form).sub, MASK.encode())
+        hide = partial(self._login_pattern(form).sub, MASK.encode())
         headers = {name: hide(value.encode()).decode() for name, value in answer.headers.items()}
         answer = answer._replace(headers=headers, body=hide(answer.body))
         if explained := self.kind.explain(answer):

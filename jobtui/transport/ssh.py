@@ -299,11 +299,9 @@ class LocalShell:
             "user": account,
             "usermod": Command("sudo", "usermod", "-aG", "systemd-journal", about=[account]) or "usermod",
         }
-        words = in_words(stderr) or printed
         known = known_fault(self._known or faults_of("journalctl"), stderr, values)
-        return known or SourceError(
-            f"{self.name}: the program ended with {code}{f': {words}' if words else ''}"
-        )
+        words = ": ".join(filter(None, (f"the program ended with {code}", in_words(stderr) or printed)))
+        return known or SourceError(f"{self.name}: {words}")
 
     def silence(self, seconds: float, what: str = "answer") -> SourceError:
         return SourceUnreachable(f"{self.name}: no {what} within {seconds:g} s")
@@ -413,9 +411,8 @@ class SshShell:
         return SourceUnreachable(f"{self.name}: ssh {how}{f': {why}' if why else ''}; try: {self._by_hand}")
 
     def silence(self, seconds: float, what: str = "answer") -> SourceError:
-        return SourceUnreachable(
-            f"{self.name}: no {what} within {seconds:g} s; check that the host is up: {self._by_hand}"
-        )
+        advice = f"check that the host is up: {self._by_hand}"
+        return SourceUnreachable(f"{self.name}: no {what} within {seconds:g} s; {advice}")
 
     def _start(self, *words: str) -> Running:
         try:

@@ -84,12 +84,12 @@ class Inotify:
     """A queue of events. Raises OSError where the kernel gives none."""
 
     def __init__(self) -> None:
-        self._fd = _checked(_kernel().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        self._fd = _raise_if_failed(_kernel().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         self._waiter: asyncio.Future[None] | None = None
 
     def add(self, path: str, what: int) -> None:
         """Watch a file or directory. May block. Raises OSError."""
-        _checked(_kernel().inotify_add_watch(self._fd, os.fsencode(path), what))
+        _raise_if_failed(_kernel().inotify_add_watch(self._fd, os.fsencode(path), what))
 
     def read(self) -> dict[str, int]:
         """All that happened to each name in what is watched, "" for that itself, since the last call.
@@ -149,7 +149,7 @@ class Inotify:
         self._fd = -1
 
 
-def _checked(result: int) -> int:
+def _raise_if_failed(result: int) -> int:
     if result < 0:
         import ctypes
 
@@ -216,12 +216,12 @@ class Watch:
         if self._queue is None or found != self._armed:
             self._take(None)
             if time.monotonic() >= self._retry_at:
-                queue = self._watched()
+                queue = self._queue_for_paths()
                 self._armed, self._retry_at = found, 0.0 if queue else time.monotonic() + RETRY_S
                 self._take(queue)
         return self._is_changed()
 
-    def _watched(self) -> Inotify | None:
+    def _queue_for_paths(self) -> Inotify | None:
         """A queue for the files there are and the directories where they are or will be; None without."""
         links = {*self._paths, *map(os.path.realpath, self._paths)}
         directories = {os.path.dirname(os.path.abspath(path)) for path in links}

@@ -168,9 +168,8 @@ class ChartView(LineView):
         if self.is_small:
             value = self.words.partition("  ")[2] if self.rows_high == 1 else ""
             scale = (charts.scale_words(chart, self.frame),) if self.rows_high > 1 else ()
-            words = [
-                (Piece(line),) for text in (self.words, *scale) for line in wrapped(text, max(2, self.cells))
-            ]
+            texts, most = (self.words, *scale), max(2, self.cells)
+            words = [(Piece(line),) for text in texts for line in wrapped(text, most)]
             return [charts.spark_line(chart, self.frame, value), *words]
         said = Piece(fit(f" {self.words}", self.cells).rstrip(), "strong")
         head = spread((said,), (Piece(f"  {charts.title_of(chart)} ", "dim"),), self.cells)

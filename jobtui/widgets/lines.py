@@ -181,7 +181,7 @@ class LineView(Widget):
         self.release_mouse()
         self._pressed = None
         if self._selection is not None:
-            lines = [self.line(y) for y in range(self.rows_high)]
+            lines = [self.line(row) for row in range(self.rows_high)]
             self.selected_text = self._selection.text(lines, self.cells)
 
     def forget_selected(self) -> None:

@@ -194,9 +194,8 @@ def test_goes_on_tells_which_lines_fold(before: str, line: str, is_one: bool) ->
 
 
 def test_values_are_counted_by_record_and_chosen() -> None:
-    lines = lines_of(
-        f"{HEAD}op=run status=error", "  because of status=odd", f"{HEAD}op=run status=ok", f"{HEAD}op=x idle"
-    )
+    failed = f"{HEAD}op=run status=error", "  because of status=odd"
+    lines = lines_of(*failed, f"{HEAD}op=run status=ok", f"{HEAD}op=x idle")
     found = {one.facet: one.records for one in count_facets(lines)}
     assert found[Facet("op", "run")] == 2
     assert found[Facet("status", "ok")] == 1

@@ -104,9 +104,8 @@ def texts(pairs: tuple[StepPair, ...]) -> list[str]:
 
 
 def test_two_runs_differ_from_the_first_step_that_is_missing_or_slow_in_one() -> None:
-    bad = op_with(
-        ("created", 0, SUPERVISOR), ("sent", 1, DRIVER), ("no reply", 9, DRIVER), ("lost", 9, AGENT)
-    )
+    ends = ("no reply", 9, DRIVER), ("lost", 9, AGENT)
+    bad = op_with(("created", 0, SUPERVISOR), ("sent", 1, DRIVER), *ends)
     good = op_with(("created", 0, SUPERVISOR), ("sent", 1, DRIVER), ("reply ok", 2, DRIVER), takes_s=2)
     pairs = step_pairs([bad], [good], NOW)
     assert texts(pairs) == ["= run", "= created", "= sent", "< no reply", "< lost", "> reply ok"]

@@ -32,9 +32,8 @@ from tests.rows import ROWS
 
 def a_script(text: str, number: str = "7", **variables: str) -> model.ArchivedScript:
     pairs = tuple(model.Variable(name.encode(), value.encode()) for name, value in variables.items())
-    return model.ArchivedScript(
-        number=number, script=text.encode(), source="here", environment=model.Environment(pairs)
-    )
+    made = model.Environment(pairs)
+    return model.ArchivedScript(number=number, script=text.encode(), source="here", environment=made)
 
 
 def test_secrets_of_scripts_and_environments_are_masked_and_nothing_else() -> None:
@@ -62,9 +61,8 @@ def test_the_script_of_a_slurm_job_names_its_outputs(script: str, wanted: str, p
 
 @each(*ROWS["output of a Torque job"])
 def test_the_script_of_a_torque_job_names_its_outputs(script: str, paths: list[str]) -> None:
-    made = model.ArchivedScript(
-        number="7.m", script=script.encode(), source="x", scheduler=model.Scheduler.TORQUE
-    )
+    torque = model.Scheduler.TORQUE
+    made = model.ArchivedScript(number="7.m", script=script.encode(), source="x", scheduler=torque)
     assert [output.path for output in outputs_of(made, model.Wanted("7"))] == paths
 
 
@@ -131,9 +129,8 @@ def test_the_last_good_job_is_of_the_same_name_and_user() -> None:
 
 
 def slurm(native: str, **fields: object) -> Job:
-    return a_job(
-        id=native, system="slurm", **{"status": JobStatus.COMPLETED, "queued_at": ago(100), **fields}
-    )
+    known = {"status": JobStatus.COMPLETED, "queued_at": ago(100), **fields}
+    return a_job(id=native, system="slurm", **known)
 
 
 def wanted_of(job: Job, *runs: Run, **native: Any) -> model.Wanted:

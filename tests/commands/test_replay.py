@@ -392,9 +392,8 @@ def test_a_journal_of_a_recording_deletes_no_file_that_it_names(tmp_path: Path, 
     (precious := tmp_path / "precious").write_text("of some use")
     path = an_empty_one(tmp_path / database.FILE_NAME)
     name = os.fsencode(precious)
-    ending = (
-        bytes(4) + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + database.SUPER_JOURNAL
-    )
+    length, total = len(name).to_bytes(4, "big"), sum(name).to_bytes(4, "big")
+    ending = bytes(4) + name + length + total + database.SUPER_JOURNAL
     torn = with_a_hot_journal(path, ending)
     assert run("replay", path, "jobs").code == 5
     assert precious.read_text() == "of some use"

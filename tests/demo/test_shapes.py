@@ -123,9 +123,8 @@ def play(job: dict[str, Any], settings: Settings) -> tuple[WatchedWorld, str]:
     kind = "animation" if job["isParallel"] or act not in ACTS["report"] else "report"
     steps = ("open", "wait 3", *ACTS[kind][act])
     queued_s = 3.0 if "start 500" in steps else 0.5
-    incident = DemoIncident(
-        model=MODELS[kind], name="test", steps=steps, error="a big ugly error", queued_s=queued_s
-    )
+    model, error = MODELS[kind], "a big ugly error"
+    incident = DemoIncident(model=model, name="test", steps=steps, error=error, queued_s=queued_s)
     world = WatchedWorld(1, settings)
     world.start()
     scenario = Acted(world, world.add_user(on_cluster=act.startswith("sbatch")))

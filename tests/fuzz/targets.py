@@ -32,7 +32,7 @@ from jobtui.backends.fetchlog import FetchLog
 from jobtui.backends.loki import LokiEngine
 from jobtui.backends.loki import parse as parse_loki
 from jobtui.backends.sirepo.records import NotARecord, read_detail, read_job
-from jobtui.backends.slurm.detail import Queue, _answered, licenses_of, others_lost, pending_of, question_of
+from jobtui.backends.slurm.detail import Queue, _explain, licenses_of, others_lost, pending_of, question_of
 from jobtui.config import ConfigError
 from jobtui.config.file import parse_file
 from jobtui.config.settings import resolved
@@ -178,7 +178,7 @@ def _slurm_pending(data: bytes) -> None:
         question_of(job, said)
         licenses_of(job.licenses)
         others_lost(job, jobs.values())
-        _answered(pending_of(key, job, queue), job, said, queue, printed)
+        _explain(pending_of(key, job, queue), job, said, queue, printed)
 
 
 def _answering(data: bytes) -> Answering:

@@ -290,9 +290,8 @@ class Case:
     def is_end_open(self) -> bool:
         """Whether neither a record nor a new line of a supervisor says how the run ended."""
         end = self.writers_read.supervisor_end
-        return self.record is None and (
-            end is None or abs(seconds_between(end, self.evidence.now)) > SETTLED_S
-        )
+        is_quiet = end is None or abs(seconds_between(end, self.evidence.now)) > SETTLED_S
+        return self.record is None and is_quiet
 
     @property
     def is_sbatch(self) -> bool:

@@ -490,7 +490,7 @@ def _is_seen(matter: CondorCase) -> bool:
 
 def _blind_spots(matter: CondorCase, sources: Iterable[SourceHealth]) -> Iterator[str]:
     yield from unread(sources)
-    for source, skipped in ((s.name, s.skipped) for s in sources if s.skipped):
+    for source, skipped in ((source.name, source.skipped) for source in sources if source.skipped):
         if any(fact.source == source for fact in matter.facts):
             yield f"parts of {source} that could not be read: {skipped}"
 

@@ -62,9 +62,8 @@ class SlurmCase(NamedTuple):
 
     @property
     def steps(self) -> Iterator[tuple[str, str]]:
-        return (
-            (key.removeprefix("step "), text) for key, text in self.facts.items() if key.startswith("step ")
-        )
+        steps = (name for name in self.facts if name.startswith("step "))
+        return ((name.removeprefix("step "), self.facts[name]) for name in steps)
 
     def not_started(self, signal: int) -> str | None:
         """Why slurmd started nothing, where the record does not show that something ran."""

@@ -223,7 +223,7 @@ class KafkaArchive(Archive):
         return await self._worker.run(partial(self._find, wanted))
 
     def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
-        return self._walked(self._worker, self._walk(span, progress))
+        return self._steps_of_walk(self._worker, self._walk(span, progress))
 
     async def aclose(self) -> None:
         if not self.closing.is_set():
@@ -241,7 +241,7 @@ class KafkaArchive(Archive):
             if self._topic.is_cut:
                 note = f"not all messages {words} could be read within {SCAN_S:g} s"
                 return Answer(None, (Tried(self.name, Outcome.NO_ANSWER, note),))
-        return Answer(None, (self._explained(missed(self.name, found, wanted), wanted, bounds, words),))
+        return Answer(None, (self._with_reason(missed(self.name, found, wanted), wanted, bounds, words),))
 
     def _windows(
         self, wanted: Wanted, bounds: Mapping[int, Bounds]
@@ -255,7 +255,7 @@ class KafkaArchive(Archive):
         begin = {n: max(b.low, b.high - SCANNED_MESSAGES) for n, b in bounds.items()}
         yield begin, {n: b.high for n, b in bounds.items()}, f"of the last {SCANNED_MESSAGES:,}"
 
-    def _explained(self, tried: Tried, wanted: Wanted, bounds: Mapping[int, Bounds], words: str) -> Tried:
+    def _with_reason(self, tried: Tried, wanted: Wanted, bounds: Mapping[int, Bounds], words: str) -> Tried:
         at = wanted.submitted_at
         if tried.outcome is not Outcome.NOT_THERE or tried.note:
             return tried

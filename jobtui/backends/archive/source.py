@@ -149,7 +149,7 @@ def root_of(path: str) -> str:
 
 def read_kept(root: str, path: str) -> ScriptFile:
     """The file at a path below the root. Raises NotRead."""
-    with _opened(root, path, is_file=True) as file:
+    with _open_below(root, path, is_file=True) as file:
         status, parts, size = os.fstat(file), list[bytes](), 0
         while size <= MOST_BYTES and (part := os.read(file, PIECE_BYTES)):
             parts.append(part)
@@ -161,21 +161,21 @@ def read_kept(root: str, path: str) -> ScriptFile:
 
 def written_at(root: str, path: str) -> Nanos:
     """When something at a path below the root was last written, whatever it is. Raises NotRead."""
-    with _explained(path):
+    with _errors_as_not_read(path):
         return Nanos(os.stat(_below(root, path), follow_symlinks=False).st_mtime_ns)
 
 
 @contextmanager
 def listed(root: str, path: str) -> "Iterator[Iterator[os.DirEntry[str]]]":
     """The entries of a directory below the root, "" for itself, in no order. Raises NotRead."""
-    with _opened(root, path, is_file=False) as directory, os.scandir(directory) as entries:
+    with _open_below(root, path, is_file=False) as directory, os.scandir(directory) as entries:
         yield entries
 
 
 @contextmanager
-def _opened(root: str, path: str, *, is_file: bool) -> Iterator[int]:
+def _open_below(root: str, path: str, *, is_file: bool) -> Iterator[int]:
     """A regular file below the root, or a directory. Raises NotRead."""
-    with _explained(path):
+    with _errors_as_not_read(path):
         target = _below(root, path)
         if is_file:
             _check_file(os.stat(target, follow_symlinks=False), path)
@@ -203,7 +203,7 @@ def _check_within(root: str, target: str) -> None:
 
 
 @contextmanager
-def _explained(path: str) -> Iterator[None]:
+def _errors_as_not_read(path: str) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -320,7 +320,7 @@ class Archive(PolledSource):
     def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         """All scripts of a period; `progress` gets the position."""
 
-    async def _walked(
+    async def _steps_of_walk(
         self, worker: Worker, walking: Generator[Walked, None, None]
     ) -> AsyncGenerator[Walked, None]:
         """The results of a walk in the thread of `worker`, some at a time."""
@@ -429,25 +429,24 @@ class DirectorySearch:
         dated = [(period.name, period.begin) for period in periods or () if period.begin is not None]
         if at is not None and dated and at < dated[-1][1] - DAY:
             return Tried(self._archive, Outcome.BEGAN_LATER, f"its first directory is {dated[-1][0]}")
-        return Tried(self._archive, Outcome.NOT_THERE, self._near())
+        return Tried(self._archive, Outcome.NOT_THERE, self._words_on_neighbours())
 
-    def _near(self) -> str:
+    def _words_on_neighbours(self) -> str:
         """Whether jobs with near numbers are kept: that shows why this one is missing."""
         at = self._wanted.submitted_at
         number = whole(self._wanted.number)
         if at is None or number is None:
             return ""
-        beside = [n for n in (number - 1, number + 1) if self._is_kept(n, at)]
+        beside = [near for near in (number - 1, number + 1) if self._is_kept(near, at)]
         if not beside:
             return "nor is the job before or after it"
-        alike = [n for n in (number - ROUND, number + ROUND) if self._is_kept(n, at)]
+        alike = [near for near in (number - ROUND, number + ROUND) if self._is_kept(near, at)]
         words = f"job {beside[0]} beside it is"
         if alike:
             return words
         digit = number % ROUND
-        return (
-            f"{words}; all jobs ending in {digit} may be missed: SArchive began before hash.{digit} was there"
-        )
+        why = f"SArchive began before hash.{digit} was there"
+        return f"{words}; all jobs ending in {digit} may be missed: {why}"
 
     def _is_kept(self, number: int, at: Nanos) -> bool:
         for period in likely(at):
@@ -611,7 +610,7 @@ class ArchiveDirectory(Archive):
         return await self._worker.run(lambda: DirectorySearch(self.name, self.cluster, wanted, now).answer())
 
     def walk(self, span: ScriptPeriod, progress: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
-        return self._walked(self._worker, walk(self.name, self.cluster, span, progress))
+        return self._steps_of_walk(self._worker, walk(self.name, self.cluster, span, progress))
 
 
 def open_source(spec: SourceSpec, window: ReadWindow) -> ArchiveDirectory:

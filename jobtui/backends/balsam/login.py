@@ -252,7 +252,7 @@ class LoginServer:
 
     def methods(self) -> tuple[Method, ...]:
         """The ways to log in that the server offers and that are known here. Raises SourceError."""
-        names = self._decoded(list[str], self._ask("/auth/how"))
+        names = self._decode(list[str], self._ask("/auth/how"))
         return tuple(_METHODS[name] for name in names if name in _METHODS)
 
     def by_password(self, user: str, ask_password: Callable[[], str]) -> GrantedLogin:
@@ -261,13 +261,13 @@ class LoginServer:
         answer = self._ask(path, lambda: {"username": user, "password": ask_password()}, (200, 401))
         if answer.status == 401:
             raise SourceDenied(f"{self._name}: no such user, or the password is wrong")
-        return self._granted(answer, path)
+        return self._checked_login(answer, path)
 
     def begin(self) -> Device:
         """Begin a login that is approved in a browser. Raises SourceError."""
         path = "/auth/device/login"
         answer = self._ask(path, lambda: {"client_id": self._client_id, "scope": ""})
-        return self._decoded(Device, answer)
+        return self._decode(Device, answer)
 
     def until_approved(
         self,
@@ -290,7 +290,7 @@ class LoginServer:
             try:
                 answer, failure = self._ask(path, form, (200, 400, 403)), None
                 if answer.status == 200:
-                    return self._granted(answer, path)
+                    return self._checked_login(answer, path)
             except SourceUnreachable as error:
                 failure = error
                 continue
@@ -301,8 +301,8 @@ class LoginServer:
             raise failure
         raise SourceDenied(f"{self._name}: not approved within {longest_s / 60:.0f} min: start again")
 
-    def _granted(self, answer: Response, path: str) -> GrantedLogin:
-        granted = self._decoded(GrantedLogin, answer)
+    def _checked_login(self, answer: Response, path: str) -> GrantedLogin:
+        granted = self._decode(GrantedLogin, answer)
         if _TOKEN.fullmatch(granted.access_token) is None:
             raise SourceUnreachable(f"{self._name}{path}: answered with a token that is not valid")
         return granted
@@ -329,7 +329,7 @@ class LoginServer:
     def _client(self) -> HttpClient:
         return HttpClient(self.url, KIND, name=self._name, limits=LIMITS)
 
-    def _decoded(self, kind: type[Form], answer: Response) -> Form:
+    def _decode(self, kind: type[Form], answer: Response) -> Form:
         try:
             return msgspec.json.decode(answer.body, type=kind)
         except (ValueError, RecursionError):

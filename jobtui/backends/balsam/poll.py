@@ -177,7 +177,7 @@ class Questions:
             self._due = {name: (question, step), **self._due}
         return step
 
-    async def _asked(self, name: str, request: Request) -> Batch | None:
+    async def _answer_of(self, name: str, request: Request) -> Batch | None:
         """What the answer to a request brings, None if it is nothing or the request fails alone."""
         try:
             answer = await _answer_to(self._client, request)
@@ -237,7 +237,7 @@ class Questions:
         if (found := self.next_step()) is None:
             return Batch()
         name, step = found
-        brought = step if isinstance(step, Batch) else await self._asked(name, step)
+        brought = step if isinstance(step, Batch) else await self._answer_of(name, step)
         batch = Batch()
         if brought is not None:
             batch, self._due[name] = brought, (self._due[name][0], None)
@@ -279,7 +279,7 @@ class Questions:
     def _read_list(self, path: str, take: Callable[[Any], Batch]) -> Question:
         page = yield Request(path, FRAME[path])
         self._lists[path], self._are_lists_new = page, True
-        yield merged((take(page), self._skipped(path, page)))
+        yield merged((take(page), self._note_skips(path, page)))
 
     def _take_sites(self, page: records.DecodedList[records.SiteRow]) -> Batch:
         known, sites = self.known, {row.id: row for row in page.rows}
@@ -348,7 +348,7 @@ class Questions:
             part = (rows[number] for number in numbers[start : start + SLICE_ROWS] if number in rows)
             yield Batch(jobs=tuple(self._each(part, self._job)))
 
-    def _skipped(self, path: str, page: records.DecodedList[Any]) -> Batch:
+    def _note_skips(self, path: str, page: records.DecodedList[Any]) -> Batch:
         """The rows of a page that are skipped for the first time, and how many are good again."""
         fresh = tuple(skip for skip in page.skips if skip.where not in self._bad)
         good = {f"{self._client.name}/{path}/{row.id}" for row in page.rows} if self._bad else set()
@@ -457,7 +457,7 @@ class Questions:
             gone=known.drop(list(islice(known.rows, max(0, len(known.rows) - JOBS_KEPT)))),
             count=len(fresh),
         )
-        return merged((found, self._skipped(JOBS, page)))
+        return merged((found, self._note_skips(JOBS, page)))
 
     def _jobs_by_id(self) -> Question:
         while ids := list(islice(self._asked_for, IDS_AT_ONCE)):
@@ -483,7 +483,7 @@ class Questions:
         since = ("timestamp_after", Nanos(newest - overlap_s * SECOND))
         asked: Parameters = {"ordering": "timestamp"}
         yield from _pages(EVENTS, asked, lambda page, begin: self._of_events(page), since)
-        self._silent.update(dict.fromkeys(self.known.unexplained(self._changed)))
+        self._silent.update(dict.fromkeys(self.known.jobs_without_event(self._changed)))
         self._changed.clear()
 
     def _events_by_job(self) -> Question:
@@ -501,7 +501,7 @@ class Questions:
         self._asked_for.update(dict.fromkeys(number for number in numbers if number not in known.rows))
         rows = (known.rows[number] for number in numbers if number in known.rows)
         found = Batch(jobs=tuple(self._each(rows, self._job)), changes=tuple(changes), count=len(changes))
-        return merged((found, self._skipped(EVENTS, page)))
+        return merged((found, self._note_skips(EVENTS, page)))
 
 
 def clock(at: Nanos | None, now: Nanos) -> str:
@@ -529,7 +529,7 @@ SEEN_KEPT = 400_000
 """How many of the newest events are recognized: more than arrive while older ones are read."""
 
 
-def _related(numbers: Collection[int], following: Callable[[int], Iterable[int]]) -> Iterator[int]:
+def _with_followers(numbers: Collection[int], following: Callable[[int], Iterable[int]]) -> Iterator[int]:
     """These jobs, what follows them, and what follows those: each once, and not too many."""
     left, seen = deque(numbers), set(numbers)
     while left and len(seen) < RELATED_MOST:
@@ -609,7 +609,7 @@ class KnownRows:
     def dependents(self, numbers: Iterable[int]) -> list[records.JobRow]:
         """Jobs that wait for these, perhaps through others."""
         given = set(numbers)
-        found = _related(given, lambda number: filter(self._awaits, self._children.get(number, ())))
+        found = _with_followers(given, lambda number: filter(self._awaits, self._children.get(number, ())))
         return [self.rows[number] for number in found if number not in given]
 
     def _awaits(self, number: int) -> bool:
@@ -632,7 +632,7 @@ class KnownRows:
             return row.state
         # It may wait, perhaps through others, for one that has failed or was deleted
         rows = self.rows
-        found = _related(row.parent_ids, lambda one: rows[one].parent_ids if self._awaits(one) else ())
+        found = _with_followers(row.parent_ids, lambda one: rows[one].parent_ids if self._awaits(one) else ())
         is_blocked = any(n in self.missing if n not in rows else rows[n].state == FAILED for n in found)
         return BLOCKED if is_blocked else AWAITING_PARENTS
 
@@ -662,7 +662,7 @@ class KnownRows:
         self._lives.setdefault(self.number_of(change), records.Lifetime()).take(change)
         return change
 
-    def unexplained(self, numbers: Iterable[int]) -> list[int]:
+    def jobs_without_event(self, numbers: Iterable[int]) -> list[int]:
         """Jobs in a state that no known event explains: the clock of its sender may be wrong."""
         lives, rows = self._lives, self.rows
         return [n for n in numbers if n in rows and (n not in lives or lives[n].state != rows[n].state)]

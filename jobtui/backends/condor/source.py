@@ -187,13 +187,13 @@ class CondorFile(PolledFile[WholeRead]):
             self._gaps, self._unfinished = 0, ()
         form = form_of(opened.source.read(0, HEAD_BYTES))
         if opened.packed is None and (form is None or form in GROWING):
-            return self._followed(Nanos(look.mtime_ns)), WholeRead()
+            return self._poll_follower(Nanos(look.mtime_ns)), WholeRead()
         if since.look == look:
             return Batch(), since
         self._follower.restart()
         return self._read_whole(opened, look, form or Form.OUTPUT, since)
 
-    def _followed(self, written_at: Nanos) -> Batch:
+    def _poll_follower(self, written_at: Nanos) -> Batch:
         batch = self._follower.poll()
         facts = list(batch.condor)
         before, self._unfinished = self._unfinished, () if batch.more else self._follower.unfinished

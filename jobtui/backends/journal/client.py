@@ -593,7 +593,7 @@ class ExportReader(JournalReader):
 
     async def entry(self, cursor: Cursor) -> JournalEntry | None:
         """The entry of a cursor; None if it no longer exists."""
-        return _found(cursor, (await self._all([Ask(AtCursor(cursor), most=0)]))[0])
+        return _entry_with(cursor, (await self._all([Ask(AtCursor(cursor), most=0)]))[0])
 
     async def last_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
         """The last entry that each of these matches, None if there is none."""
@@ -680,7 +680,7 @@ class ExportReader(JournalReader):
         asks += [Ask(Tail(), scope, 1, back=True), Ask(start, matches)]
         beyond = CursorFilter(own)
         async with aclosing(self._ask(asks)) as answers:
-            lost = own is not None and _found(own, await anext(answers)) is None
+            lost = own is not None and _entry_with(own, await anext(answers)) is None
             last = await anext(answers)
             # If nothing was found, this is the end as it was, unless reading began after it
             is_before = not last or (isinstance(start, At) and last[0].at < start.time)
@@ -693,7 +693,7 @@ class ExportReader(JournalReader):
         yield Slice((), edge, True)
 
 
-def _found(cursor: Cursor, near: Sequence[JournalEntry]) -> JournalEntry | None:
+def _entry_with(cursor: Cursor, near: Sequence[JournalEntry]) -> JournalEntry | None:
     return next((entry for entry in near if entry.cursor == cursor), None)
 
 

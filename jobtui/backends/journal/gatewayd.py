@@ -67,7 +67,7 @@ _FORBIDDEN = re.compile(rb"Permission denied|error -13\b")
 """gatewayd 252 gives error numbers instead of texts."""
 
 
-def _explained(answer: Response) -> tuple[type[SourceError], str] | None:
+def _why_refused(answer: Response) -> tuple[type[SourceError], str] | None:
     if answer.status < 400 or answer.status in (401, 403, 404, 407):
         return None
     if _ABSENT.search(answer.body):
@@ -95,7 +95,7 @@ def _kind_at(host: str) -> ServerKind:
         address=_ADDRESS,
         down=_STATUS,
         authority="SSL_CERT_FILE=/path/to/ca.pem",
-        explain=_explained,
+        explain=_why_refused,
     )
 
 

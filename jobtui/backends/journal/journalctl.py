@@ -90,7 +90,7 @@ class JournalctlReader(ExportReader):
         if last.follows and self._is_file:
             await asyncio.sleep(AGAIN_S)
             return
-        async with self._talking([self._command(words_of(ask), ask.matches) for ask in asks]) as talk:
+        async with self._answers_to([self._command(words_of(ask), ask.matches) for ask in asks]) as talk:
             for _ in asks[1:]:
                 yield await self._whole(await talk.answer())
             limit = contextlib.nullcontext() if last.most is None else talk.deadline()
@@ -111,7 +111,7 @@ class JournalctlReader(ExportReader):
         ]
 
     @contextlib.asynccontextmanager
-    async def _talking(self, commands: Sequence[Words]) -> AsyncIterator[SshAnswers]:
+    async def _answers_to(self, commands: Sequence[Words]) -> AsyncIterator[SshAnswers]:
         if self._is_closed:
             raise SourceError(f"{self.name}: is closed")
         mark = f"jobtui-{os.urandom(8).hex()}-"
@@ -129,7 +129,7 @@ class JournalctlReader(ExportReader):
 
     async def _print(self, commands: Sequence[Words]) -> tuple[list[bytes], str]:
         printed = bytearray()
-        async with self._talking(commands) as talk:
+        async with self._answers_to(commands) as talk:
             answers = [await talk.answer() for _ in commands[1:]]
             async with talk.deadline(), contextlib.aclosing(talk.pieces(SILENCE_S)) as pieces:
                 async for piece in pieces:

@@ -112,16 +112,16 @@ class WantedStreams:
 
     def matches(self, values: Mapping[str, Iterable[str]]) -> Matches:
         """The matches for a journal that has these values in the fields of `open_fields`."""
-        groups = [*self._asked(UNIT, values), *self._asked(IDENTIFIER, values)]
+        groups = [*self._matches_for(UNIT, values), *self._matches_for(IDENTIFIER, values)]
         if self._patterns[CONTAINER]:
             # Always, so that a container that starts later is seen from its first line on
             groups.append((UNIT, DOCKER_UNIT))
             if DOCKER_UNIT not in values.get(UNIT, ()):
-                groups += self._asked(CONTAINER, values)[:CONTAINER_NAMES_MATCHED]
+                groups += self._matches_for(CONTAINER, values)[:CONTAINER_NAMES_MATCHED]
         groups.append((IDENTIFIER, JOURNALD))
         return tuple((match,) for match in dict.fromkeys(groups))
 
-    def _asked(self, field: str, values: Mapping[str, Iterable[str]]) -> list[Match]:
+    def _matches_for(self, field: str, values: Mapping[str, Iterable[str]]) -> list[Match]:
         exact = [pattern for pattern in self._patterns[field] if not _WILD.search(pattern)]
         fitting = sorted(filter(self._programs[field].match, values.get(field, ())))
         return [(field, value) for value in (*exact, *fitting)]
@@ -271,9 +271,8 @@ class SplitLines:
             line = entry
             if begun is not None:
                 message = (begun.message + entry.message)[:MESSAGE_LIMIT]
-                line = msgspec.structs.replace(
-                    begun, message=message, size=begun.size + entry.size, is_begun=entry.is_begun
-                )
+                size = begun.size + entry.size
+                line = msgspec.structs.replace(begun, message=message, size=size, is_begun=entry.is_begun)
             if not entry.is_begun or not entry.container:
                 yield line
                 continue

@@ -130,9 +130,8 @@ class Journal(PolledSource):
         if found.lost:
             start = self.newest_at if self.newest_at is not None else self._begin()
             end = found.entries[0].at if found.entries else self.clock.now()
-            gaps.append(
-                journal.Gap(start, max(start, end), "the journal dropped entries before they were read")
-            )
+            words = "the journal dropped entries before they were read"
+            gaps.append(journal.Gap(start, max(start, end), words))
         if found.at_edge:
             self._repeated = frozenset()
         taken: list[LogRecord] = []
@@ -176,17 +175,17 @@ class Journal(PolledSource):
         if stream is None or not wanted:
             return {}
         if self._reader.newest is None:
-            return await self._continued(stream.matches, wanted, most)
+            return await self._read_continuations(stream.matches, wanted, most)
         # An engine is not asked for what is between lines far from each other, such as an op's first and last
         positions = sorted(wanted.values())
         end = max(pairwise((*positions, positions[-1])), key=lambda two: two[1] - two[0])[0]
         found: dict[str, list[str]] = {}
         for is_early in (True, False):
             if near := {cursor: at for cursor, at in wanted.items() if (at <= end) is is_early}:
-                found |= await self._continued(stream.matches, near, self._reader.newest)
+                found |= await self._read_continuations(stream.matches, near, self._reader.newest)
         return found
 
-    async def _continued(
+    async def _read_continuations(
         self, matches: tuple[journal.Match, ...], wanted: Mapping[str, int], most: int
     ) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}

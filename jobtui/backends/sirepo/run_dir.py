@@ -124,7 +124,7 @@ def _run_file(name: str, status: os.stat_result) -> RunFile:
 def _directory(path: str) -> Iterator[int]:
     directory = -1
     try:
-        directory = _opened(path)
+        directory = _open_directory(path)
         yield directory
     except (OSError, ValueError) as error:
         raise Unreadable(_reason(error, path)) from error
@@ -133,7 +133,7 @@ def _directory(path: str) -> Iterator[int]:
             os.close(directory)
 
 
-def _opened(path: str) -> int:
+def _open_directory(path: str) -> int:
     """The directory, opened without following a link in the part of its path that jobs can write."""
     *known, last = path.rstrip(os.sep).split(os.sep)
     own = [last]

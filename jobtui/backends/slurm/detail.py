@@ -103,7 +103,7 @@ async def fetch_pending(
         return msgspec.structs.replace(known, asked=(" ".join(words),), unread=str(error))
     took_s, size = time.monotonic() - begun, len(answer.printed)
     cost = f"scontrol {' '.join(words)}: {took_s * 1000:.0f} ms, {size / 1000:.1f} kB"
-    return msgspec.structs.replace(_answered(known, job, said, queue, answer.printed), asked=(cost,))
+    return msgspec.structs.replace(_explain(known, job, said, queue, answer.printed), asked=(cost,))
 
 
 def pending_of(key: str, job: SlurmJob, queue: Queue) -> Pending:
@@ -138,9 +138,7 @@ def _license_note(job: SlurmJob, queue: Queue) -> str:
     return f"it also asks for the license {job.licenses}, which is used by {names}"
 
 
-def _answered(
-    known: Pending, job: SlurmJob, said: Mapping[str, str], queue: Queue, printed: bytes
-) -> Pending:
+def _explain(known: Pending, job: SlurmJob, said: Mapping[str, str], queue: Queue, printed: bytes) -> Pending:
     changed: dict[str, object] = {}
     holders: list[SlurmJob] = []
     running = [one for one in queue.jobs.values() if one.status is JobStatus.RUNNING]
@@ -287,13 +285,14 @@ async def fetch_detail(
     """
     if not slurm.is_job_id(native) or "[" in native:
         return None
-    shown, away = await _shown(commands, native)
-    accounted, fault = await _accounted(commands, native, shown)
+    shown, away = await _jobs_shown(commands, native)
+    accounted, fault = await _runs_accounted(commands, native, shown)
     fault = away or fault
-    if isinstance(away, SourceMissing) and (told := _wanted(native, list((await queue_of()).jobs.values()))):
-        shown, away = [(job, dict[str, str]()) for job in told], None  # the queue tells less
+    queue = await queue_of() if isinstance(away, SourceMissing) else None
+    if queue is not None and (queued := _jobs_named(native, list(queue.jobs.values()))):
+        shown, away = [(job, dict[str, str]()) for job in queued], None  # the queue tells less
     known = {job.id: job for job, _ in shown} | {job.id: job for job in accounted}
-    wanted = _wanted(native, list(known.values()))
+    wanted = _jobs_named(native, list(known.values()))
     if not wanted:
         if fault is not None:
             raise fault
@@ -346,7 +345,7 @@ async def _with_question(detail: JobDetail, said: Shown, commands: Commands, que
     return detail
 
 
-async def _accounted(
+async def _runs_accounted(
     commands: Commands, native: str, shown: Sequence[Shown]
 ) -> tuple[list[SlurmJob], SourceError | None]:
     """The runs of a job, or of its tasks, from accounting, and why it could not be asked."""
@@ -366,7 +365,7 @@ async def _accounted(
         # The JSON of accounting has whole exit codes, and where output is
         with suppress(SourceError, ValueError):
             ends = slurm.ends_in_json((await commands.sacct("--json", native)).printed)
-            accounted = [_whole(job, ends.get(job.raw)) for job in accounted]
+            accounted = [_with_end(job, ends.get(job.raw)) for job in accounted]
         with suppress(SourceError):
             answer = await commands.submitted(native)
             rows = slurm.rows_of(answer.printed, answer.separator, slurm.SUBMITTED)
@@ -375,7 +374,7 @@ async def _accounted(
     return accounted, None
 
 
-async def _shown(commands: Commands, native: str) -> tuple[list[Shown], SourceError | None]:
+async def _jobs_shown(commands: Commands, native: str) -> tuple[list[Shown], SourceError | None]:
     try:
         answer = await commands.scontrol("--all", "--local", "show", "job", native)
     except SourceError as error:
@@ -384,7 +383,7 @@ async def _shown(commands: Commands, native: str) -> tuple[list[Shown], SourceEr
     return list(islice(shown, MOST_TASKS)), None
 
 
-def _whole(job: SlurmJob, end: SlurmJob | None) -> SlurmJob:
+def _with_end(job: SlurmJob, end: SlurmJob | None) -> SlurmJob:
     if end is None or (end.submitted_at, end.state) != (job.submitted_at, job.state):
         return job
     is_same = job.exit and end.exit and records.as_accounted(job.exit) == records.as_accounted(end.exit)
@@ -394,7 +393,7 @@ def _whole(job: SlurmJob, end: SlurmJob | None) -> SlurmJob:
     )  # fmt: skip
 
 
-def _wanted(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
+def _jobs_named(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
     """The job with this id or number, else the tasks of the array: the last task has the array's number."""
     tasks = [job for job in known if job.array == native]
     if len(tasks) > 1:

@@ -74,9 +74,8 @@ class TraceServer(HttpClient):
 
     def no_document(self, answer: ServerAnswer) -> SourceError:
         if answer.status in (400, 500) and not answer.http.is_page:
-            return Refused(
-                f"{self.name}: refused the request ({answer.status}): {self.in_words(answer.http.body)}"
-            )
+            reason = self.in_words(answer.http.body)
+            return Refused(f"{self.name}: refused the request ({answer.status}): {reason}")
         return self.refusal(answer.http)
 
 

@@ -92,9 +92,8 @@ class TraceFile(PolledFile[_Position]):
     def _read_whole(self, opened: OpenFile, look: FileStat, since: _Position) -> tuple[Batch, _Position]:
         if look.size > LARGEST_BYTES:
             limit = f"{LARGEST_BYTES >> 20} MiB"
-            raise SourceUnreachable(
-                f"{self.name}: is larger than {limit}; put each document on one line, or give a part of it"
-            )
+            advice = "put each document on one line, or give a part of it"
+            raise SourceUnreachable(f"{self.name}: is larger than {limit}; {advice}")
         found = read_telemetry(opened.plain.read(0, look.size), self.name)
         batch = _batch((found,), recovered=since.skips)
         return batch, _Position(look, 0, is_all=True, skips=batch.skip_count)

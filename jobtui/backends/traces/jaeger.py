@@ -64,9 +64,8 @@ class V3:
         answer = await self._ask_for("/api/v3/traces", asked, attribute, window)
         if _is_none_v3(answer):
             return []
-        return await asyncio.to_thread(
-            summaries_in, self._server.document(answer), self._server.name, asked.names
-        )
+        document = self._server.document(answer)
+        return await asyncio.to_thread(summaries_in, document, self._server.name, asked.names)
 
     async def _ask_for(
         self, path: str, asked: traces.TraceSearch, attribute: str, window: tuple[Nanos, Nanos]

@@ -276,9 +276,8 @@ class Receiver(PolledSource):
 
     def _fault(self, error: OSError) -> SourceError:
         if error.errno == errno.EADDRINUSE:
-            return SourceUnreachable(
-                f"{self.name}: the address is in use, perhaps by another jobtui; give another port"
-            )
+            words = "the address is in use, perhaps by another jobtui; give another port"
+            return SourceUnreachable(f"{self.name}: {words}")
         if error.errno in (errno.EACCES, errno.EPERM):
             return SourceDenied(f"{self.name}: no permission to listen there; use a port from 1024 on")
         # asyncio of Python 3.12 and later gives no number where this machine has none of the addresses

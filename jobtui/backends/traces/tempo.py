@@ -135,9 +135,8 @@ def _quoted(text: str) -> str:
 
 def _jobs_in(trace: Document, names: tuple[str, ...]) -> tuple[str, ...]:
     """The jobs in the matching spans that a server gives with a trace."""
-    spans = (
-        as_dict(span) for one in as_list(trace.get("spanSets")) for span in as_list(as_dict(one).get("spans"))
-    )
+    sets = map(as_dict, as_list(trace.get("spanSets")))
+    spans = (as_dict(span) for one in sets for span in as_list(one.get("spans")))
     written = (names_job(attributes_of(span.get("attributes")), names) for span in spans)
     return tuple(dict.fromkeys(one for one in written if one is not None))
 

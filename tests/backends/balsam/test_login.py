@@ -87,9 +87,8 @@ def test_a_login_is_kept_as_balsam_keeps_it(tmp_path: Path) -> None:
     login = read_login(str(path))
     assert (login.api_root, login.token) == (URL, TOKEN)
     assert login.expires_at == nanos("2026-11-22T19:31:25")
-    assert yaml.safe_load(path.read_text())["client_class"] == (
-        "balsam.client.requests_password.BasicAuthRequestsClient"
-    )
+    kind = "balsam.client.requests_password.BasicAuthRequestsClient"
+    assert yaml.safe_load(path.read_text())["client_class"] == kind
     assert "token_expiry: 2026-11-22 19:31:25.715129\n" in path.read_text()
 
 

@@ -70,9 +70,8 @@ def test_a_replay_delivers_all_up_to_its_clock(tmp_path: Path, monkeypatch: pyte
 
 def test_an_outage_lasts_until_something_comes(tmp_path: Path) -> None:
     failure = (Item.FAILURE, "no answer", 10)
-    path = files.written(
-        tmp_path / "r", (Item.BATCH, files.lines(1), 0), failure, (Item.BATCH, files.lines(2), 20)
-    )
+    before, after = (Item.BATCH, files.lines(1), 0), (Item.BATCH, files.lines(2), 20)
+    path = files.written(tmp_path / "r", before, failure, after)
     with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
         source = files.replayed_source(recording, worker, 15)
         first = asyncio.run(source.poll(None))

@@ -18,7 +18,7 @@ from jobtui.backends.base import Batch
 from jobtui.backends.slurm import client as slurm_commands
 from jobtui.backends.slurm import records as slurm_known
 from jobtui.backends.slurm.client import CommandAnswer, Commands
-from jobtui.backends.slurm.detail import Queue, _answered, chain_of
+from jobtui.backends.slurm.detail import Queue, _explain, chain_of
 from jobtui.backends.slurm.detail import pending_of as slurm_pending
 from jobtui.backends.slurm.records import ClusterJobs
 from jobtui.backends.slurm.source import (
@@ -701,7 +701,7 @@ async def test_a_waiting_job_names_the_jobs_it_waits_for(cluster: StandIn) -> No
     fields = {"Partition": "debug", "NumNodes": "2", "NumCPUs": "64"}
     printed = CAPTURED["scontrol"]["node"].encode()
     found = [
-        _answered(slurm_pending(one.id, one, queue), one, fields, Queue(jobs, {}), printed).holder_count
+        _explain(slurm_pending(one.id, one, queue), one, fields, Queue(jobs, {}), printed).holder_count
         for jobs in (queue.jobs, elsewhere)
     ]
     assert found == [1, 1]
