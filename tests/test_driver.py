@@ -175,8 +175,8 @@ def test_no_part_of_a_pasted_text_is_a_key() -> None:
     typed = f"a\x1b[200~{pasted}\x1b[201~b\x1b"
     for cut in range(len("a\x1b[200~"), len(typed)):
         parser, text = XTermParser(), TypedText()
-        read = [one for part in (typed[:cut], typed[cut:]) for one in parser.feed(text.shown(part))]
-        first, paste, last = read
+        parts = typed[:cut], typed[cut:]
+        first, paste, last = (one for part in parts for one in parser.feed(text.shown(part)))
         assert isinstance(paste, Paste)
         assert (paste.text, text.shown("\x1b")) == (pasted.replace("\x1b", "␛"), "\x1b")
         assert [one.character for one in (first, last) if isinstance(one, Key)] == ["a", "b"]

@@ -142,10 +142,8 @@ def test_wanted_of_names_the_script_of_slurm_and_sirepo_jobs() -> None:
         job = slurm(native)
         assert wanted_of_slurm(job) == model.Wanted("22", task, submitted_at=job.queued_at)
     assert wanted_of(slurm("slurm@login1/22"), slurm={"cluster": "huppel"}).cluster == "huppel"
-    runs = (
-        Run(number=n, status=JobStatus.FAILED, native_status="", queued_at=ago(at))
-        for n, at in ((1, 900), (2, 100))
-    )
+    failed: Any = {"status": JobStatus.FAILED, "native_status": ""}
+    runs = (Run(number=n, queued_at=ago(at), **failed) for n, at in ((1, 900), (2, 100)))
     assert wanted_of(slurm("slurm/22"), *runs).submitted_at == ago(900)
     assert wanted_of_slurm(a_job(1)) is wanted_of_slurm(a_job(id="balsam/7", system="balsam")) is None
     noted = SbatchStatus("running", "4007", submitted_at=ago(50))

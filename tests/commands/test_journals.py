@@ -171,10 +171,8 @@ def test_the_journal_of_a_host_tells_who_killed_it(run: Runner, tmp_path: Path, 
     flags = ("--config", settings, "--at", AT, "--srdb", srdb, "--log", DOCKER / "supervisor.log")
     bundle = tmp_path / "killed.jobtui"
     assert run("bundle", KILLED_JID, "--output", bundle, *flags).code == 0
-    for told in (
-        run("explain", KILLED_JID, "--json", *flags),
-        run("replay", bundle, "explain", KILLED_JID, "--json"),
-    ):
+    asked = "explain", KILLED_JID, "--json"
+    for told in (run(*asked, *flags), run("replay", bundle, *asked)):
         facts = [fact["text"] for fact in told.json["evidence"] if fact["what"] != "near in time"]
         near = [fact["text"] for fact in told.json["evidence"] if fact["what"] == "near in time"]
         assert told.json["verdict"] == "killed_by_signal"
