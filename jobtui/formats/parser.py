@@ -65,7 +65,7 @@ CONTAINERS_KEPT = 1_000
 """For how many containers the last line, which may be cut, is held."""
 
 _TIME = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
-_LINE = re.compile(rf"({_TIME} +\d+ +\d+ )?([^ ]{{1,1000}}) ((\w*).*)", re.ASCII | re.DOTALL)
+_LINE = re.compile(rf"({_TIME} +\d++ +\d++ )?+([^ ]{{1,1000}}+) ((\w*+).*)", re.ASCII | re.DOTALL)
 """Time, pid and thread; a word that may be a call site; the message, and its first word."""
 _functions_at = lru_cache(1_000)(re.compile(r"\A[^\s:]+:\d+:([\w<>]+)\Z", re.ASCII).findall)  # they are few
 _INNER = re.compile(rf"{_TIME} +\d+ +\d+ (?=[^\s:]+:\d+:)", re.ASCII)
