@@ -419,7 +419,7 @@ def _detail(said: Shown | None, runs: Sequence[SlurmJob], source: str, label: st
             "scontrol": said[1] if said is not None else None,
             "sacct": [msgspec.to_builtins(one) for one in runs],
         },
-        path=f"{source}: scontrol show job {job.id}",
+        path=f"{source}: {'scontrol show job' if said is not None else 'sacct -j'} {job.id}",
         changes=tuple(_changes(found, record)),
         directory=job.directory or None,
         facts=(*_facts(job, runs[:-1], record), *(((KNOWN_BY, ACCOUNTS_ALONE),) if left else ())),

@@ -269,7 +269,7 @@ async def test_an_exit_code_is_whole_where_slurmctld_or_json_tells_it(cluster: S
     cluster.account_json(json.dumps({"jobs": [job | {"stdout": "/x/%j.out"}]}))
     detail = await Reading().detail("1")
     assert (detail.job.exit, dict(detail.facts)["exit"]) == ("137:0", "137:0")
-    assert detail.outputs == ("/x/1.out",)
+    assert (detail.outputs, detail.path) == (("/x/1.out",), "local: sacct -j 1")
     cluster.show("1", SHOWN.format(exit="138:0", out="/a", error="/a"))
     assert (await Reading().detail("1")).job.exit == "138:0"
     cluster.accounts(
