@@ -141,6 +141,18 @@ def ended_in_slurm(case: Case) -> Finding | None:
     )
 
 
+def ended_unwritten(case: Case) -> Finding | None:
+    ended = case.ended_in_log
+    if ended is None or case.job is None:
+        return None
+    sentence = (
+        f'The supervisor logged "{ended.step}"{case.ago(ended)}, and the record still says {case.status}.'
+    )
+    is_news = (case.since(ended) or 0.0) <= NEWS_S
+    doubts = ("the record may just be being written",) if is_news else ()
+    return Finding(Code.STALE_RECORD, sentence, LIKELY if is_news else SURE, (ended,), doubts=doubts)
+
+
 def queued_on_cluster(case: Case) -> Finding | None:
     """A run that was submitted to Slurm and has not started."""
     if not case.is_sbatch:
@@ -211,8 +223,8 @@ def by_record(case: Case) -> Finding | None:
 
 
 WAITING_RULES: tuple[Rule, ...] = (
-    ended_in_slurm, login_needed, agent_timeout, restarted, slot, agent_start, queued_on_cluster,
-    sent_without_answer, by_record,
+    ended_in_slurm, ended_unwritten, login_needed, agent_timeout, restarted, slot, agent_start,
+    queued_on_cluster, sent_without_answer, by_record,
 )  # fmt: skip
 """The rules for a pending job, in the order in which they are tried."""
 
@@ -327,19 +339,6 @@ def reply_lost(case: Case) -> Finding | None:
     )
 
 
-def ended_unwritten(case: Case) -> Finding | None:
-    ended = case.ended_in_log
-    if ended is None or case.job is None:
-        return None
-    return Finding(
-        Code.STALE_RECORD,
-        f'The supervisor logged "{ended.step}"{case.ago(ended)}, and the record still says {case.status}.',
-        LIKELY,
-        (ended,),
-        doubts=("the record may just be being written",),
-    )
-
-
 def silent(case: Case) -> Finding | None:
     job = case.job
     if job is None:
@@ -400,7 +399,7 @@ def runs(case: Case) -> Finding:
 
 
 RUNNING_RULES: tuple[Rule, ...] = (
-    ended_in_slurm, restarted, agent_gone, cancel_unconfirmed, ended_unwritten, reply_lost,
+    ended_in_slurm, ended_unwritten, restarted, agent_gone, cancel_unconfirmed, reply_lost,
     sent_without_answer, silent, runs,
 )  # fmt: skip
 """The rules for a running job, in the order in which they are tried."""

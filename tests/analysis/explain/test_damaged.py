@@ -63,6 +63,9 @@ WORLDS = (
     450001810, 94542, 3100000467, *random.Random(20_261_122).sample(range(1 << 30), 28),
 )  # fmt: skip
 
+the_error = partial(played, "program-error", 5, DriverName.LOCAL, 130)
+a_play = partial(played, "agent-death", 5, DriverName.LOCAL, 130)
+
 
 @pytest.mark.parametrize("number", WORLDS)
 def test_no_verdict_on_a_damaged_world_is_wrong_and_sure(number: int) -> None:
@@ -83,10 +86,6 @@ def spoilt(play: Played, pattern: bytes, by: bytes) -> Evidence:
         return log
 
     return play.evidence(spoil)
-
-
-def the_error() -> Played:
-    return played("program-error", 5, DriverName.LOCAL, 130)
 
 
 def is_named(verdict: Verdict, words: str) -> bool:
@@ -219,8 +218,12 @@ def test_a_refused_run_may_have_been_followed_by_another(is_read: bool) -> None:
     assert verdict.blind_spots
 
 
-LATER = rb"""254:receive ServerReq(api_runSimulation, StzHxY0f-aaaaaaaa-animation)
-1276:__init__ _Op(run_status, zzzz) runDir=/srv/db/user/\1/myapp/\2/\3
+def test_a_pending_record_of_a_run_that_has_ended_is_stale() -> None:
+    waits = the_error().record_with(status=JobStatus.PENDING, native_status="pending", ended_at=None)
+    assert explain(the_error().evidence(detail=waits)).code is Code.STALE_RECORD
+
+
+LATER = rb"""1276:__init__ _Op(run_status, zzzz) runDir=/srv/db/user/\1/myapp/\2/\3
 263:receive ServerReq(api_runStatus, \1-\2-\3) error='PKDict' object has no attribute 'activePlan'
 """
 
@@ -229,7 +232,7 @@ LATER = rb"""254:receive ServerReq(api_runSimulation, StzHxY0f-aaaaaaaa-animatio
 def test_an_agent_is_lost_for_sure_only_where_its_supervisor_went_on(
     exit_code: str, later_pid: int, doubt: str
 ) -> None:
-    """Its agent exited; then requests, one of which fails, reach its supervisor (0), another, none (-1)."""
+    """Its agent exited; then a request that fails reaches its supervisor (0), another one, or none (-1)."""
     play = played("stale-record", 5, DriverName.LOCAL, 130)
 
     def spoil(log: bytes) -> bytes:
@@ -256,7 +259,6 @@ def test_an_unconfirmed_cancel_says_which_steps_it_passed(last_line: str, words:
 
 
 HIDDEN = without(r"_Op\(run", "job_agent")
-a_play = partial(played, "agent-death", 5, DriverName.LOCAL, 130)
 
 
 def read_from(at: Nanos | None, *, is_behind: bool = False, is_hidden: bool = True) -> Evidence:
@@ -427,6 +429,5 @@ def test_what_the_agent_kept_of_stderr_tells_that_no_program_was_started() -> No
 
 @each(("exit(-9)", True), ("exit(137)", False), ("exit(143)", False))
 def test_an_exit_code_of_a_signal_is_a_kill(error: str, is_sure: bool) -> None:
-    play = played("program-error", 5, DriverName.LOCAL, 130)
-    verdict = explain(play.evidence(detail=play.record_with(error=f"error {error}")))
+    verdict = explain(the_error().evidence(detail=the_error().record_with(error=f"error {error}")))
     assert (verdict.code, verdict.confidence >= CONFIDENT) == (Code.KILLED_BY_SIGNAL, is_sure)
