@@ -38,7 +38,7 @@ LIMITS: Mapping[str, Limit] = {
     "95 of 100 files, lines": Limit(600, 600), "longest file, lines": Limit(900, 900),
     "fragments": Limit(15, 15), "vague names": Limit(5, 5),
     "classes of one name in two files": Limit(0, 0), "circles of imports": Limit(0, 0),
-    "circles, late imports too": Limit(0, 0), "tests, lines": Limit(46_684, 46_000),
+    "circles, late imports too": Limit(0, 0), "tests, lines": Limit(46_683, 46_000),
     "benchmarks, lines": Limit(4_000, 4_000),
 }  # fmt: skip
 
