@@ -113,8 +113,7 @@ textual.app.wait_for_idle = _rest  # type: ignore[attr-defined]
 textual.pilot.wait_for_idle = _rest_and_timers  # type: ignore[attr-defined]
 
 LONG = (
-    "tests/hostile/test_widgets", "tests/hostile/test_commands",
-    "tests/fuzz/test_corpus", "tests/commands/test_open", "tests/commands/test_secrets", "tests/memory",
+    "tests/hostile", "tests/fuzz", "tests/commands/test_open", "tests/commands/test_secrets", "tests/memory",
     "tests/analysis/test_cause", "tests/screens/test_pictures", "tests/screens/test_walks", "tests/web",
 )  # fmt: skip
 """Tests that take seconds each: short ones should be left at the end, when workers share what is left."""
