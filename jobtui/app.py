@@ -194,7 +194,7 @@ class JobtuiApp(TerminalApp[None]):
         from jobtui.screens.palette import Palette
 
         if isinstance(self.screen, LiveScreen):
-            self.push_screen(Palette())
+            self.push_screen(Palette(self.screen))
 
     def action_keys(self) -> None:
         from jobtui.screens.text import HelpScreen
@@ -244,11 +244,8 @@ class JobtuiApp(TerminalApp[None]):
             bar.set_mistake(mistake)
 
     def is_opening_input(self) -> bool:
-        if self.screen.is_modal:
-            # A screen in which nothing takes keys reads them itself
-            takes_keys = not self.screen.is_mounted or bool(self.screen.focus_chain)
-            return takes_keys and self.focused is None
-        return any(not bar.had_keys for bar in self.screen.query(FilterBar))
+        opens_palette = self.screen.is_modal and self.focused is None
+        return opens_palette or any(not bar.had_keys for bar in self.screen.query(FilterBar))
 
     async def opens_input(self, pasted: str) -> bool:
         screen = self.screen

@@ -60,15 +60,12 @@ DARK, LIGHT = _own("dark", _DARK), _own("light", _LIGHT)
 def _native(name: str, styles: Mapping[str, str], *, dark: bool = True) -> Theme:
     parts = ("primary", "secondary", "warning", "error", "success", "accent", "foreground", "background",
              "surface", "panel", "boost")  # fmt: skip
-    both = ("block-cursor", "input-cursor", "input-selection", "screen-selection")
+    both = ("input-cursor", "input-selection", "screen-selection")
     own = "ansi_default"
     variables = {
         "ansi-background": "ansi_black",
         "ansi-foreground": "ansi_white",
-        "border": own,
-        "border-blurred": own,
         **{f"{name}-{ground}": own for name in both for ground in ("foreground", "background")},
-        "block-cursor-text-style": "reverse",
         "input-cursor-text-style": "reverse",
     }
     colors: dict[str, Any] = dict.fromkeys(parts, own)

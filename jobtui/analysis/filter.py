@@ -358,8 +358,6 @@ def _state_test(node: FieldComparison) -> Callable[[Agent], bool]:
     return text_test(AGENT_FIELDS.texts["state"], node.op, [value.text.lower() for value in node.values])
 
 
-__all__ = ["Filter", "FilterError", "parse"]
-
 KnownWords = Callable[[str, str], Iterable[str]]
 """Gives the values to offer for a field of the filter language that may begin so."""
 # patterns that few filters need are kept as text: `re` compiles each when it is used first, and remembers it
@@ -400,8 +398,8 @@ class Filter:
     def narrows(self, before: "Filter") -> bool:
         """Whether it is plain that what passes also passed `before`, which has fewer letters or terms."""
         mine, theirs = _terms(self._node), _terms(before._node)
-        at = len(theirs) - 1
-        if self.shows_quasi or not 0 <= at < len(mine) or mine[:at] != theirs[:at]:
+        at, may_change = len(theirs) - 1, self.asks_time or self.asks_logs
+        if may_change or self.shows_quasi or not 0 <= at < len(mine) or mine[:at] != theirs[:at]:
             return False
         begun, now = _plain_word(theirs[at]), _plain_word(mine[at])
         return mine[at] == theirs[at] or (begun != "" and now.startswith(begun))
@@ -458,7 +456,7 @@ def complete(text: str, cursor: int, known: KnownWords = lambda field, begun: ()
 
 def ids_beginning(text: str, known: KnownWords) -> list[str]:
     """Known ids that begin so; none for fewer than LEAST_ID characters, as most would be chance."""
-    ids = known("id", text) if len(text) >= LEAST_ID else ()
+    ids = known("id", text) if len(text) >= LEAST_ID and not re.match(r"\w+[!:=<>]", text) else ()
     return [*islice((one for one in ids if one.startswith(text) and one.isprintable()), MOST_OFFERED)]
 
 
@@ -469,7 +467,7 @@ def _word_test(node: Word, look: JobContext) -> JobTest:
     if container := split_container(word):
         return lambda job: job.owner == container.uid
     low, last, time_of = word.lower(), word[-1:].lower(), look.time_of
-    means = (lambda text: low in text.lower()) if node.value.quoted else _abbreviation_test(low)
+    means = (lambda text: low in text.lower()) if node.value.quoted else abbreviation_test(low)
     is_kind = lru_cache(_MOST_KNOWN)(lambda model, app: means(model) or means(app))
     # In ids and owners nearly anything can be found as beginnings of words: their letters are random
     test: JobTest = lambda job: (  # noqa: E731
@@ -485,7 +483,7 @@ def _word_test(node: Word, look: JobContext) -> JobTest:
     return test
 
 
-def _abbreviation_test(low: str) -> Callable[[str], bool]:
+def abbreviation_test(low: str) -> Callable[[str], bool]:
     """Whether a text holds `low`, or `low` is made of the beginnings of its words, in their order: "hwr" of
     heightWeightReport.
     """

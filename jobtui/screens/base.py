@@ -402,9 +402,10 @@ class FilteringScreen(HeadedScreen):
 
     def set_filter(self, text: str) -> Mistake | None:
         """Filter by this text; returns the mistake in it, which means no filter."""
-        self._passes, mistake = test_of(self.parsed, text)
+        before, (self._passes, mistake) = self.filter_text, test_of(self.parsed, text)
         self.filter_text = "" if mistake else text.strip()
-        self.apply_filter()
+        if self.filter_text != before:
+            self.apply_filter()
         return mistake
 
     def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
@@ -426,11 +427,9 @@ class FilteringScreen(HeadedScreen):
         bar.set_mistake(self.set_filter(text))
 
     async def close_filter(self, bar: FilterBar, text: str) -> None:
-        mistake = self.set_filter(text)
-        if mistake is None:
+        bar.set_mistake(self.set_filter(text))
+        if bar.mistake is None:
             await bar.remove()
-        else:
-            bar.set_mistake(mistake)
 
     @on(FilterBar.Edited)
     def _filter_edited(self, message: FilterBar.Edited) -> None:

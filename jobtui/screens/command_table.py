@@ -7,8 +7,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from jobtui.actions import EVERYWHERE, Keymap
-from jobtui.analysis.filter import MOST_OFFERED, KnownWords, completed, ids_beginning, token_span
-from jobtui.analysis.filter import complete as complete_filter
+from jobtui.analysis.filter import MOST_OFFERED, KnownWords, complete, completed, ids_beginning, token_span
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
@@ -121,9 +120,7 @@ def complete_command(text: str, cursor: int, known: KnownWords) -> Completion:
     except CommandError:
         return Completion(cursor, cursor, ())
     if name == "filter":
-        begin = head.index(" ", len(head) - len(head.lstrip())) + 1
-        start, end, choices = complete_filter_at(head[begin:], len(head) - begin, known)
-        return Completion(start + begin, end + begin, choices)
+        return complete_filter_at(head, cursor, known)
     words = _OFFERS[name](last, known) if name in _OFFERS else ()
     return Completion(cursor - len(last), cursor, [word for word in words if word.startswith(last)])
 
@@ -137,7 +134,7 @@ _OFFERS: Mapping[str, Callable[[str, KnownWords], Iterable[str]]] = {
 
 def complete_filter_at(text: str, cursor: int, known: KnownWords) -> Completion:
     start, end = token_span(text, cursor)
-    return Completion(start, end, complete_filter(text, cursor, known))
+    return Completion(start, end, complete(text, cursor, known))
 
 
 def complete_fields(

@@ -333,5 +333,5 @@ class JobsScreen(JobsFilteringScreen):
     def apply_filter(self) -> None:
         chosen, before, self._before = self._passes, self._before, self._passes
         ages = chosen is not None and (chosen.asks_time or chosen.asks_logs)
-        narrows = chosen is not None and before is not None and not ages and chosen.narrows(before)
+        narrows = chosen is not None and before is not None and chosen.narrows(before)
         self._table.set_filter(self.job_test(self._table.rows.time_of), ages=ages, narrows=narrows)

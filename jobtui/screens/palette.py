@@ -1,170 +1,182 @@
-"""The hits of the palette: actions of this screen and others, and jobs as the filter finds them."""
+"""The palette: finds actions of this screen and others, ops and agents by their ids, jobs by a filter."""
 
-from asyncio import Queue, gather, sleep
-from collections.abc import Coroutine, Iterator
-from functools import partial
+from asyncio import sleep
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from functools import cache, partial
 from itertools import islice
-from typing import Any
+from operator import attrgetter
+from time import monotonic
+from typing import ClassVar, NamedTuple
 
-from textual import on
-from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
-from textual.content import Content
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
 from textual.widgets import Input
+from textual.worker import WorkerError
 
-from jobtui.actions import Action, Keymap, ScreenName, Topic, actions_at
-from jobtui.analysis.filter import FilterError, parse
+from jobtui.actions import Action, Keymap, ScreenName, Topic
+from jobtui.analysis.filter import Filter, abbreviation_test, parse
 from jobtui.analysis.flags import JobContext
 from jobtui.model.health import contained
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job
 from jobtui.render.text import show
-from jobtui.screens.base import LiveScreen
-from jobtui.screens.shared import open_screen, screen_at
+from jobtui.screens.base import LiveScreen, test_of
+from jobtui.screens.shared import open_screen, start
+from jobtui.widgets.filter_input import FilterInput
+from jobtui.widgets.frame import RuleLine
+from jobtui.widgets.job_table import PAINT_S
+from jobtui.widgets.record_list import Choice, ChoiceList
+from jobtui.widgets.row_view import Move
 
-MOST_JOBS = 50
+MOST_JOBS, MOST_IDS = 50, 20
 SLICE = 4096
 """Jobs looked at between two keys."""
-JOB_SCORE = 0.4
-"""Actions whose words fit come before jobs."""
-BEGINS_SCORE = 100.0
-"""An action whose words begin with the query comes before any other, one of another screen next."""
-ID_SCORE = 0.5
-"""The thing that an id names comes before jobs."""
+MOST_KNOWN, KNOWN_S = 10_000, 5.0
+"""A longer text is looked for among the jobs that passed, if these are fewer, for so long: jobs change."""
 LEAST_ID = 4
 """Characters of an id at least: the least by which logs name an op."""
-MOST_IDS = 20
-KEY_CELLS = 12
+MOVES = (Move.UP, Move.DOWN, Move.PAGE_UP, Move.PAGE_DOWN)
 
 
-class LiveProvider(Provider):
-    """Finds things on our own screens: the palette opens on no other."""
+class PaletteHit(NamedTuple):
+    """Something found, and what is done if it is chosen. Hits of a lower rank come first."""
 
-    @property
-    def live(self) -> LiveScreen:
-        assert isinstance(self.screen, LiveScreen)
-        return self.screen
+    shown: Choice
+    act: Callable[[], object]
+    rank: int = 1
 
 
-class ActionProvider(LiveProvider):
-    """The actions of the screen below the palette; a search also finds those of other screens."""
+class Palette(ModalScreen[None]):
+    """Finds at each key what the typed text may mean on the screen below, and does what is chosen."""
 
-    def _actions(self) -> Iterator[Action]:
-        replays = self.live.shared.player is not None
-        yield from (one for one in actions_at(self.live.NAME) if replays or one.topic is not Topic.REPLAY)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", show=False),
+        *(Binding(move.replace("_", ""), f"move('{move}')", show=False) for move in MOVES),
+    ]
 
-    def _actions_elsewhere(self) -> Iterator[tuple[Action, ScreenName]]:
-        """Actions that are only on other screens, with one that can be gone to from here."""
-        calls = {one.call for one in Keymap.actions}
+    def __init__(self, live: LiveScreen) -> None:
+        super().__init__()
+        self._live = live
+        self._list = ChoiceList(())
+        self._hits: list[PaletteHit] = []
+        self._known: tuple[float, Filter, list[JobId]] | None = None
+        """When all jobs were last looked at, by which filter, and those that passed if they are few."""
+
+    def compose(self) -> ComposeResult:
+        yield FilterInput("", "an action, a job, a filter")
+        yield RuleLine()
+        yield self._list
+
+    def on_mount(self) -> None:
+        self._search("")
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        self._search(message.value.strip())
+
+    async def on_input_submitted(self) -> None:
+        """Do what is found for all that was typed: what is shown may be of what was typed before."""
+        with suppress(WorkerError):  # then more was typed
+            await self._searching.wait()
+            self.on_record_list_opened()
+
+    def on_record_list_opened(self) -> None:
+        if self._hits:
+            self.dismiss()
+            self.app.call_later(self._hits[self._list.cursor].act)
+
+    def action_move(self, move: str) -> None:
+        self._list.move(Move(move))
+
+    def _search(self, query: str) -> None:
+        self._searching = start(self, partial(self._find, query), group="search", exclusive=True)
+
+    async def _find(self, query: str) -> None:
+        """Show what is found; of jobs the first are enough."""
+        hits: list[PaletteHit] = []
+        for find in (self._actions, self._ids):
+            with contained("searching from the palette"):
+                hits += find(query)
+        jobs, passing = list[Job](), self._passing(query)
+        with contained("searching from the palette"):
+            while len(jobs) < MOST_JOBS and (some := next(passing, None)) is not None:
+                jobs += some
+                await sleep(0)
+        self._hits = [*sorted(hits, key=attrgetter("rank")), *map(self._job, jobs[:MOST_JOBS])]
+        self._list.empty = ("nothing has this name",)
+        self._list.set_records((hit.shown for hit in self._hits), at=0)
+        start(self, partial(self._look_at_others, passing), group="search")
+
+    async def _look_at_others(self, passing: Iterator[list[Job]]) -> None:
+        """Look at the other jobs too: a longer text may be looked for among those that pass."""
+        await sleep(PAINT_S)
+        with contained("searching from the palette"):
+            for _ in passing:
+                await sleep(0)
+
+    def _job(self, job: Job) -> PaletteHit:
+        act = partial(open_screen, self.app, ScreenName.JOB, self._live.shared, job.id)
+        return PaletteHit(Choice(show(job.name or job.id), show(job.id) if job.name else ""), act)
+
+    def _actions(self, query: str) -> Iterator[PaletteHit]:
+        """The actions whose words fit, of other screens if they begin with the query: these come first."""
+        low, fits = query.lower(), [abbreviation_test(word) for word in query.lower().split()]
+        for action, screen in self._offered():
+            is_here = screen is self._live.NAME
+            words = (action.name.removeprefix("go-").removeprefix("tab-"), *action.found_by.split())
+            begun = (action.help.lower(), *(word for word in words if len(low) > 2 or word == low))
+            is_begun = bool(low) and any(word.startswith(low) for word in begun)
+            if is_begun or (is_here and all(fit(f"{action.help} {action.found_by}") for fit in fits)):
+                keys = action.shown_keys if is_here else f"{action.shown_keys} ({screen})".lstrip()
+                act = partial(self._act_at, screen, action.call)
+                yield PaletteHit(Choice(action.help, keys), act, -is_begun * (1 + is_here))
+
+    def _offered(self) -> Collection[tuple[Action, ScreenName]]:
+        """All actions, each with the screen below or another to which one can go from it."""
+        replays, calls = self._live.shared.player is not None, {one.call for one in Keymap.actions}
         screens = [screen for screen in ScreenName if f"app.go('{screen}')" in calls]
-        screens += [ScreenName.JOB] if self.live.chosen_jobs() else []
-        known = {action.help for action in actions_at(self.live.NAME)}
-        for action in Keymap.actions:
-            screen = next((screen for screen in screens if screen in action.screens), None)
-            if screen is not None and action.help not in known:
-                known.add(action.help)
-                yield action, screen
+        screens += [ScreenName.JOB] if self._live.chosen_jobs() else []
+        actions = [one for one in Keymap.actions if replays or one.topic is not Topic.REPLAY]
+        offered = {one.help: (one, self._live.NAME) for one in actions if self._live.NAME in one.screens}
+        for one in actions:
+            if screen := next((screen for screen in screens if screen in one.screens), None):
+                offered.setdefault(one.help, (one, screen))
+        return offered.values()
 
     async def _act_at(self, name: ScreenName, call: str) -> None:
-        if name is ScreenName.JOB:
-            await self.app.push_screen(screen_at(name, self.live.shared, self.live.chosen_jobs()[0]))
-        else:
+        if name is ScreenName.JOB and name is not self._live.NAME:
+            open_screen(self.app, name, self._live.shared, self._live.chosen_jobs()[0])
+        elif name is not self._live.NAME:
             await self.app.run_action(f"go('{name}')")
         screen = self.app.screen
         screen.call_later(screen.run_action, call)
 
-    async def discover(self) -> Hits:
-        for action in self._actions():
-            shown = shown_action(action, Content(action.help))
-            act = partial(self.live.run_action, action.call)
-            yield DiscoveryHit(shown, act, text=action.help)
-
-    async def search(self, query: str) -> Hits:
-        matcher, asked = self.matcher(query), query.lower().strip()
-
-        def score(action: Action) -> float:
-            found = max(matcher.match(action.help), matcher.match(action.found_by))
-            words = (action.name.removeprefix("go-").removeprefix("tab-"), *action.found_by.split())
-            begun = (action.help.lower(), *(word for word in words if len(asked) > 2 or word == asked))
-            named = any(word.startswith(asked) for word in begun)
-            return found + named * BEGINS_SCORE if found > 0 else 0.0
-
-        for action in self._actions():
-            if (found := score(action)) > 0:
-                shown = shown_action(action, matcher.highlight(action.help))
-                yield Hit(found, shown, partial(self.live.run_action, action.call), text=action.help)
-        for action, screen in self._actions_elsewhere():
-            if (found := score(action)) > BEGINS_SCORE:
-                words = Content.assemble(matcher.highlight(action.help), (f" ({screen})", "$text-muted"))
-                act = partial(self._act_at, screen, action.call)
-                yield Hit(found - BEGINS_SCORE / 2, shown_action(action, words), act, text=action.help)
-
-
-def shown_action(action: Action, words: Content) -> Content:
-    return Content.assemble((f"{action.shown_keys:<{KEY_CELLS}}", "$primary"), words)
-
-
-class JobProvider(LiveProvider):
-    """The jobs that the query filters, or one that it names."""
-
-    async def search(self, query: str) -> Hits:
-        shared = self.live.shared
-        try:
-            chosen = parse(query)
-        except FilterError:
+    def _ids(self, query: str) -> Iterator[PaletteHit]:
+        """Ops, agents and containers by their ids, as far as those are shown anywhere."""
+        if len(query) < LEAST_ID:
             return
-        found, test = 0, chosen.test(JobContext(time_of=partial(shared.store.now_at, now=shared.now())))
-        jobs = tuple(shared.store.jobs.values())
-        for at in range(0, len(jobs), SLICE):
-            for job in filter(test, jobs[at : at + SLICE]):
-                words = f"{show(job.name or '')}  {show(job.id)}".strip()
-                go = partial(open_screen, self.app, ScreenName.JOB, shared, job.id)
-                yield Hit(JOB_SCORE, Content(words), go, text=words)
-                found += 1
-                if found >= MOST_JOBS:
-                    return
-            await sleep(0)
-
-
-class IdProvider(LiveProvider):
-    """Ops, agents and containers by their ids, as far as those are shown anywhere."""
-
-    async def search(self, query: str) -> Hits:
-        asked, correlation = query.strip(), self.live.shared.store.correlation
-        if len(asked) < LEAST_ID:
-            return
-        ops = (op for op in correlation.ops() if asked == op.op or (op.op_id or "").startswith(asked))
+        correlation, jump = self._live.shared.store.correlation, self.app.run_action
+        ops = (op for op in correlation.ops() if query == op.op or (op.op_id or "").startswith(query))
         for op in islice((op for op in ops if op.jid), MOST_IDS):
-            words = show(f"op {op.op}, {op.name} of {op.jid}")
-            yield Hit(ID_SCORE, Content(words), self._jump_to(op.jid or ""), text=words)
-        named = (agent for agent in correlation.agents() if asked in (agent.agent, agent.container))
+            words = Choice(show(f"op {op.op}, {op.name}"), show(f"of {op.jid}"))
+            yield PaletteHit(words, partial(jump, f"jump({op.jid!r})"))
+        named = (agent for agent in correlation.agents() if query in (agent.agent, agent.container))
         for agent in islice(named, MOST_IDS):
-            words = show(f"agent {agent.agent} {agent.container or ''}").rstrip()
-            yield Hit(ID_SCORE, Content(words), self._jump_to(asked), text=words)
+            words = Choice(show(f"agent {agent.agent}"), show(agent.container or ""))
+            yield PaletteHit(words, partial(jump, f"jump({query!r})"))
 
-    def _jump_to(self, text: str) -> partial[Coroutine[Any, Any, bool]]:
-        return partial(self.app.run_action, f"jump({text!r})")
-
-
-class Palette(CommandPalette):
-    """Textual's palette with a cursor that does not blink: each blink would be sent over the line."""
-
-    def __init__(self) -> None:
-        providers = (ActionProvider, JobProvider, IdProvider)
-        super().__init__(providers, placeholder="an action, a job, a filter")
-
-    def on_mount(self) -> None:
-        self.query_one(Input).cursor_blink = False
-
-    @on(Input.Submitted)
-    async def _find_all(self) -> None:
-        """Wait for the search before the first hit is taken: hits may be of what was typed before."""
-        searches = [one.wait() for one in self.workers if one.group == self._GATHER_COMMANDS_GROUP]
-        await gather(*searches, return_exceptions=True)
-
-    def _watch__list_visible(self) -> None:
-        if self.query(CommandList):  # none once it is closed, while commands are still found
-            super()._watch__list_visible()
-
-    @staticmethod
-    async def _consume(hits: Hits, commands: Queue[DiscoveryHit | Hit]) -> None:
-        """Offer what a provider finds. One that raises does not stop the others."""
-        with contained("searching from the palette"):
-            await CommandPalette._consume(hits, commands)
+    def _passing(self, query: str) -> Iterator[list[Job]]:
+        """The jobs that the query filters, a slice of those looked at after the other."""
+        if (chosen := test_of(parse, query)[0]) is None:
+            return
+        store, now, began = self._live.shared.store, self._live.shared.now(), monotonic()
+        jobs, passed = tuple(store.jobs.values()), list[JobId]()
+        if self._known is not None and began - self._known[0] < KNOWN_S and chosen.narrows(self._known[1]):
+            began, _, known = self._known
+            jobs = tuple(filter(None, map(store.jobs.get, known)))
+        test = chosen.test(JobContext(time_of=cache(partial(store.now_at, now=now))))
+        for at in range(0, len(jobs), SLICE):
+            yield (passing := list(filter(test, jobs[at : at + SLICE])))
+            passed += [job.id for job in passing[: MOST_KNOWN - len(passed)]]
+        self._known = (began, chosen, passed) if len(passed) < MOST_KNOWN else None

@@ -170,9 +170,9 @@ SCREENS: Mapping[str, str] = {
 
 def start(
     node: DOMNode, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, exclusive: bool = False
-) -> None:
+) -> Worker[None]:
     """Run `work` in a worker; `exclusive` cancels the earlier workers of the group."""
-    _: Worker[None] = node.run_worker(work, group=group, exclusive=exclusive)
+    return node.run_worker(work, group=group, exclusive=exclusive)
 
 
 T = TypeVar("T")

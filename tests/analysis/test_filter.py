@@ -7,7 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jobtui.analysis.filter import AGENT_FIELDS, Filter, FilterError, complete, parse
+from jobtui.analysis.filter import AGENT_FIELDS, Filter, complete, parse
+from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.flags import JobContext
 from jobtui.analysis.log_shapes import Condition, Facet, continues, count_facets, goes_on, keeper
 from jobtui.analysis.times import age, duration, looks_like_time, parse_duration, parse_moment, time_near
@@ -139,7 +140,7 @@ def test_any_regular_expression_ends(pattern: str) -> None:
 
 @each(*TABLES["completions"].items())
 def test_completion(text: str, completions: list[str]) -> None:
-    known = {"app": ["srw", "warp"], "name": ["fel scan"]}
+    known = {"app": ["srw", "warp"], "name": ["fel scan"], "id": ["abc-d", "age<3d"]}
     assert complete(text, len(text), lambda field, begun: known.get(field, ())) == completions
 
 

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from textual.command import CommandInput, CommandList, CommandPalette
 from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
@@ -26,6 +25,7 @@ from jobtui.theme import DARK
 from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.job_table import JobTable
+from jobtui.widgets.record_list import ChoiceList
 from tests.builders import a_job, a_step, ago, an_agent, an_op, fields_of
 from tests.conftest import NOW
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
@@ -180,15 +180,14 @@ async def say(pilot: Pilot[None], said: str) -> None:
     await wait_until(lambda: bar.mistake or not bar.is_attached, pilot)  # the next one is another line
 
 
-async def opened(scene: Scene, pilot: Pilot[None], query: str) -> CommandList:
+async def opened(scene: Scene, pilot: Pilot[None], query: str) -> ChoiceList:
     await wait_until(scene.is_read, pilot)
-    await press(pilot, "ctrl+p", until=CommandPalette)
-    scene.app.screen.query_one(CommandInput).value = query
-    return scene.app.screen.query_one(CommandList)
+    await prompt(pilot, "ctrl+p", query)
+    return scene.app.screen.query_one(ChoiceList)
 
 
-def words(found: CommandList) -> list[str]:
-    return [str(option.prompt) for option in found.options]
+def words(found: ChoiceList) -> list[str]:
+    return [" ".join(reversed(choice)).lstrip() for choice in found.records]
 
 
 RUN = HeldOp(OpPrefix("pb5u"), "run", FAILED, ago(59))

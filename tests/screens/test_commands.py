@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from textual import events
-from textual.command import CommandList, Hits
 from textual.keys import _character_to_key
 from textual.widgets import Input
 
@@ -19,10 +18,12 @@ from jobtui.screens import export
 from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
 from jobtui.screens.incidents import SeenScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.palette import ActionProvider
+from jobtui.screens.palette import Palette
 from jobtui.views import View, Views, ViewsError
 from jobtui.widgets.filter_bar import MOST, CommandBar, History
 from jobtui.widgets.job_table import JobTable
+from tests.builders import a_job
+from tests.fakes import batch
 from tests.rows import ROWS
 from tests.screens.scene import FAILED, Scene, on_jobs, opened, ready, say, words
 from tests.waiting import wait_until
@@ -116,15 +117,14 @@ async def test_other_colours_are_found_and_used_at_once() -> None:
 
 
 async def test_enter_takes_what_is_found_for_all_that_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    search, goes_on = ActionProvider.search, asyncio.Event()
+    find, goes_on = Palette._find, asyncio.Event()
 
-    async def slow(provider: ActionProvider, query: str) -> Hits:
+    async def slow(palette: Palette, query: str) -> None:
         if query == "recurring":
             await goes_on.wait()
-        async for hit in search(provider, query):
-            yield hit
+        await find(palette, query)
 
-    monkeypatch.setattr(ActionProvider, "search", slow)
+    monkeypatch.setattr(Palette, "_find", slow)
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
         found = await opened(scene, pilot, "re")
@@ -134,6 +134,16 @@ async def test_enter_takes_what_is_found_for_all_that_was_typed(monkeypatch: pyt
         await wait_until(lambda: field(scene) == "recurring", pilot)
         goes_on.set()
         await wait_until(lambda: isinstance(scene.app.screen, SeenScreen), pilot)
+
+
+async def test_a_longer_text_is_not_looked_for_among_old_hits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.palette.KNOWN_S", 0.0)
+    async with on_jobs() as (scene, pilot, _):
+        found = await opened(scene, pilot, "qz")
+        await wait_until(lambda: found.empty and not words(found), pilot)
+        scene.store.apply("/srv/db", batch(a_job(id=FAILED, name="qzx")))
+        type_at_once(scene, "x")
+        await wait_until(lambda: words(found) == [f"{FAILED} qzx"], pilot)
 
 
 KEYS = {"\r": "enter", "\x1b": "escape", "\x10": "ctrl+p"}
@@ -156,9 +166,6 @@ async def test_a_key_that_opens_a_line_hands_it_the_next_keys(typed: str, held: 
         type_at_once(scene, typed)
         await wait_until(lambda: field(scene) == held, pilot)
         assert type(scene.app.screen).__name__ == screen
-        for shown in scene.app.screen.query(CommandList):  # a palette closes while it finds commands
-            await shown.remove()
-            scene.app.screen._list_visible ^= True  # type: ignore[attr-defined]
 
 
 async def test_a_paste_on_any_screen_opens_a_line_with_the_text() -> None:

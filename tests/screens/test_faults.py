@@ -6,7 +6,7 @@ Places are listed by looking through the package, so that a new one cannot be le
 import asyncio
 import inspect
 import pkgutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from functools import wraps
@@ -32,7 +32,7 @@ from jobtui.model import health
 from jobtui.model.health import Fault, Faults, contained
 from jobtui.render import log_lines
 from jobtui.screens.logs import LogScreen
-from jobtui.screens.palette import JobProvider
+from jobtui.screens.palette import Palette
 from jobtui.screens.text import HelpScreen
 from jobtui.screens.trace_reader import TraceReader
 from jobtui.session import Session
@@ -366,10 +366,7 @@ async def test_a_key_does_not_wait_forever_for_lost_messages() -> None:
 async def test_a_search_of_the_palette_that_raises_costs_no_other(
     monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    async def searching(self: JobProvider, query: str) -> AsyncIterator[object]:
-        yield fail()
-
-    monkeypatch.setattr(JobProvider, "search", searching)
+    monkeypatch.setattr(Palette, "_passing", lambda *arguments: map(fail, arguments))
     async with read() as (scene, pilot):
         found = await opened(scene, pilot, "choose col")
         await wait_until(lambda: words(found)[:1] and "Choose columns" in words(found)[0], pilot)
