@@ -244,8 +244,9 @@ class JobtuiApp(TerminalApp[None]):
             bar.set_mistake(mistake)
 
     def is_opening_input(self) -> bool:
-        opens_palette = self.screen.is_modal and self.focused is None
-        return opens_palette or any(not bar.had_keys for bar in self.screen.query(FilterBar))
+        if self.screen.is_modal:  # one in which nothing can be focused reads them itself
+            return self.focused is None and (not self.screen.is_mounted or bool(self.screen.focus_chain))
+        return any(not bar.had_keys for bar in self.screen.query(FilterBar))
 
     async def opens_input(self, pasted: str) -> bool:
         screen = self.screen

@@ -58,8 +58,7 @@ class Palette(ModalScreen[None]):
 
     def __init__(self, live: LiveScreen) -> None:
         super().__init__()
-        self._live = live
-        self._list = ChoiceList(())
+        self._live, self._list = live, ChoiceList(())
         self._hits: list[PaletteHit] = []
         self._known: tuple[float, Filter, list[JobId]] | None = None
         """When all jobs were last looked at, by which filter, and those that passed if they are few."""

@@ -47,7 +47,7 @@ class RecordList(RowView, Generic[Record]):
     def set_records(self, records: Iterable[Record], at: int | None = None) -> None:
         """Show these. On the first row the cursor stays on that row.
 
-        With `at` it is put on that row, without a message.
+        With `at` they are another list: the cursor is put on that row, without a message.
         """
         self.records = tuple(records)
         keys = enumerate(map(self.key_of, self.records)) if self._held is not None else ()
@@ -143,7 +143,8 @@ class RecordTable(RecordList[Record]):
     def set_records(self, records: Iterable[Record], at: int | None = None) -> None:
         known = tuple(records)
         texts = text_widths(self.columns, known[:LOOKED_AT], self._look(), self.cells) if known else {}
-        self._texts = {key: size and max(size, self._texts.get(key, 0)) for key, size in texts.items()}
+        seen = self._texts if at is None else {}
+        self._texts = {key: size and max(size, seen.get(key, 0)) for key, size in texts.items()}
         super().set_records(known, at)
 
     def texts(self) -> Iterator[str]:
