@@ -156,7 +156,6 @@ LOOPBACK = "127.0.0.1"
 _URL = regex(r"(?P<scheme>https?)://(?P<rest>(?![/:])(?:(?![?#])[!-~])+)", re.IGNORECASE)
 _LISTEN = regex(r"(?:(?P<host>\[[0-9a-f:.]+\]|[\w.-]+|\*)?:)?(?P<port>\d{1,5})?", re.ASCII | re.I)
 
-
 NO_LOGIN = "a name or password in the address is not accepted"
 
 

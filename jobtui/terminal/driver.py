@@ -48,8 +48,6 @@ GIVE_TITLE_BACK = "\x1b]2;\x07\x1b[23;2t"
 WITHOUT_TITLE = frozenset({"linux", "dumb", "ansi", "vt100", "vt220"})
 """Terminals without a title, some of which would show it."""
 TITLE_CELLS = 60
-
-
 PASTE_BEGINS, PASTE_MARK = "\x1b[200~", re.compile(r"(\x1b\[20[01]~)")
 PART_OF_MARK = re.compile(r"\x1b(?:\[(?:2(?:01?)?)?)?\Z")
 

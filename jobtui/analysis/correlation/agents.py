@@ -141,9 +141,12 @@ class Agents:
         self._logs.put_before(other._logs)
 
     def of_driver(self, record: LogRecord) -> AgentTrack:
-        key = record.fields["agent"] or ""
+        fields = record.fields
+        key = fields.get("agent") or ""
+        if "driver" in fields:  # the parts of the name, in a recording of an earlier jobtui
+            key = "{driver}(a={a} k={k} u={u}".format_map(fields)
         track = self._tracks.get(key) or self._begun(key, record.source)
-        track.held = record.fields["held"] or ""
+        track.held = fields["held"] or ""
         return track
 
     def _begun(self, key: str, source: str) -> AgentTrack:
